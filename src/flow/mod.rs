@@ -1,0 +1,1 @@
+//! How bytes wait. Knows no protocol, no screen.

@@ -1,0 +1,122 @@
+//! Every bound and every interval, with its reason. Those that an operator would turn are options of
+//! `wharf serve` and stand in [`crate::Config`]; what is here are their defaults and ceilings.
+
+use std::time::Duration;
+
+// ---- a terminal ----
+
+/// Bytes of recent output a terminal keeps for replay ("about 2 MiB", terminal protocol). `--replay-bytes`.
+pub const REPLAY_BYTES: usize = 2 << 20;
+/// The ring starts at this size and doubles, so an idle terminal has not paid for [`REPLAY_BYTES`].
+pub const REPLAY_BYTES_FIRST: usize = 4 << 10;
+/// Lines above the screen that the screen model keeps. `--scrollback`.
+pub const SCROLLBACK_LINES: usize = 1000;
+/// Largest value of `--scrollback`: at 2,000 columns one reset is still a few hundred MiB at worst.
+pub const SCROLLBACK_LINES_MAX: usize = 100_000;
+/// Largest side of a grid, in cells; each cell of the model takes tens of bytes.
+pub const GRID_SIDE_MAX: u16 = 2000;
+/// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
+/// idle, when it is asked, and at the latest here, while the ring still has them all.
+pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
+/// The screen follows in slices of this size while the loop has nothing else to do.
+pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
+/// Input that the program has not taken yet. Above it the sender's socket is not read.
+pub const INPUT_BYTES_MAX: usize = 1 << 20;
+/// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.
+pub const RESIZE_INTERVAL: Duration = Duration::from_millis(30);
+/// How long half a UTF-8 character is held back for its rest.
+pub const UTF8_HOLD: Duration = Duration::from_millis(50);
+/// A title is recorded once it has stood still this long (terminal protocol, "Pane titles").
+pub const TITLE_HOLD: Duration = Duration::from_millis(500);
+/// A recorded title is cut at this many characters.
+pub const TITLE_CHARS_MAX: usize = 256;
+/// clientIds a terminal remembers for the duplicate check; the least recently heard leaves first.
+pub const CLIENTS_REMEMBERED_MAX: usize = 1024;
+/// Longest clientId accepted, in bytes.
+pub const CLIENT_ID_BYTES_MAX: usize = 256;
+/// Longest sessionId accepted, in bytes.
+pub const SESSION_ID_BYTES_MAX: usize = 256;
+/// How long an exited shell's terminal can still be attached and read. `--linger`.
+pub const LINGER: Duration = Duration::from_secs(600);
+/// Time between SIGHUP and SIGKILL when a terminal is closed: editors write their swap files.
+pub const HANGUP_GRACE: Duration = Duration::from_secs(3);
+/// A child that is gone while others still hold the slave: the master is drained for this long at most.
+pub const DRAIN_GRACE: Duration = Duration::from_millis(250);
+/// Terminals at once. `--max-terminals`.
+pub const TERMINALS_MAX: usize = 2000;
+
+// ---- a socket ----
+
+/// "When its socket falls about 1 MiB behind, the server stops sending it output."
+pub const OUTBOUND_BYTES_HIGH: usize = 1 << 20;
+/// Filled again once it has drained to here.
+pub const OUTBOUND_BYTES_LOW: usize = 64 << 10;
+/// Control frames may still be queued above the high mark; a peer that lets this much pile up is dropped.
+pub const OUTBOUND_BYTES_MAX: usize = 4 * OUTBOUND_BYTES_HIGH;
+/// Most output in one frame.
+pub const OUTPUT_FRAME_BYTES_MAX: usize = 64 << 10;
+/// One read of a PTY or of a socket.
+pub const READ_BYTES: usize = 64 << 10;
+/// Bytes taken from one PTY in one turn, so that a flood never delays another terminal's keystroke.
+pub const PTY_BITE_BYTES: usize = 64 << 10;
+/// Bytes taken from one socket in one turn.
+pub const SOCKET_BITE_BYTES: usize = 256 << 10;
+/// Connections accepted from one listener in one turn.
+pub const ACCEPT_BITE: usize = 64;
+/// Largest websocket message of a terminal socket; above it the connection closes with 1009.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
+pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
+/// The server pings after this much silence.
+pub const PING_AFTER: Duration = Duration::from_secs(25);
+/// A peer silent for this long is dropped.
+pub const SILENCE_MAX: Duration = Duration::from_secs(75);
+/// How long a closing connection may take to read what is left.
+pub const CLOSING_MAX: Duration = Duration::from_secs(5);
+/// Smoothed round trips above this are batched.
+pub const SRTT_BATCHED_ABOVE: Duration = Duration::from_millis(40);
+/// Shortest and longest hold of a batch.
+pub const BATCH_HOLD_MIN: Duration = Duration::from_millis(4);
+/// See [`BATCH_HOLD_MIN`].
+pub const BATCH_HOLD_MAX: Duration = Duration::from_millis(16);
+
+// ---- HTTP ----
+
+/// A request's head; above it `431`.
+pub const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Header fields of one request; above it `431`.
+pub const HEADERS_MAX: usize = 100;
+/// A request's body; above it `413`.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// A head must be complete by then.
+pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// A body must be complete by then.
+pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// A kept-alive connection may rest this long between two requests.
+pub const KEEP_ALIVE_MAX: Duration = Duration::from_secs(60);
+/// Connections at once.
+pub const CONNECTIONS_MAX: usize = 4096;
+/// Refused tokens a minute from one address before it gets `429`.
+pub const TOKEN_FAILURES_MAX: u32 = 10;
+/// The minute of [`TOKEN_FAILURES_MAX`].
+pub const TOKEN_FAILURES_WINDOW: Duration = Duration::from_secs(60);
+/// Addresses whose failures are remembered.
+pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
+
+// ---- events ----
+
+/// Events kept for `since=`.
+pub const EVENTS_KEPT: usize = 1024;
+/// Workspaces and panes of the registry.
+pub const WORKSPACES_MAX: usize = 256;
+/// Panes of one workspace.
+pub const PANES_MAX: usize = 4096;
+
+const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTBOUND_BYTES_HIGH < OUTBOUND_BYTES_MAX);
+// The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
+const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
+const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);
+const _: () = assert!(OUTPUT_FRAME_BYTES_MAX <= OUTBOUND_BYTES_HIGH);
+const _: () = assert!(PING_AFTER.as_secs() * 2 < SILENCE_MAX.as_secs());
+const _: () = assert!(HEAD_BYTES_MAX <= READ_BYTES);

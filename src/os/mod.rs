@@ -1,0 +1,8 @@
+//! Thin: one system call's worth per function. Knows nothing of terminals or protocols.
+
+pub mod listen;
+pub mod proc;
+pub mod pty;
+pub mod shell_integration;
+pub mod signals;
+pub mod spawn;

@@ -1,0 +1,4 @@
+//! The loop.
+
+/// The server.
+pub struct Server;

@@ -1,0 +1,8 @@
+//! One terminal's truth: bytes in; stream, screen, title and size out.
+
+pub mod act;
+pub mod screen;
+pub mod size;
+
+pub use act::{Act, ClientFrame};
+pub use size::GridSize;

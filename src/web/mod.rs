@@ -1,0 +1,1 @@
+//! What the browser gets: path to type and bytes.

@@ -1,0 +1,7 @@
+//! Bytes to values and back. No state but a half-read message.
+
+pub mod agent_frames;
+pub mod http;
+pub mod rest;
+pub mod terminal_frames;
+pub mod websocket;

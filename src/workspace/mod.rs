@@ -1,0 +1,1 @@
+//! What surrounds terminals: plain values and changes.
