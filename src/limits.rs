@@ -112,6 +112,15 @@ pub const WORKSPACES_MAX: usize = 256;
 /// Panes of one workspace.
 pub const PANES_MAX: usize = 4096;
 
+// ---- the system ----
+
+/// Connections that wait to be accepted; the kernel cuts it to `net.core.somaxconn`.
+pub const LISTEN_BACKLOG: i32 = 1024;
+/// `sun_path` less its terminator, unix(7).
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// Sweeps over a session that is killed: each finds only what was forked during the one before.
+pub const KILL_ROUNDS_MAX: usize = 8;
+
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_HIGH < OUTBOUND_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
