@@ -44,6 +44,14 @@ pub const HANGUP_GRACE: Duration = Duration::from_secs(3);
 pub const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// Terminals at once. `--max-terminals`.
 pub const TERMINALS_MAX: usize = 2000;
+/// Largest value of `--max-terminals`: a slot has 14 bits.
+pub const TERMINALS_CEILING: usize = 10_000;
+/// After a child's death its output is read for this long at most, when others go on printing.
+pub const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// How long shells get to react to SIGHUP when the server itself ends.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
+/// How long a listener rests when the machine has no room for another connection.
+pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
 // ---- a socket ----
 
