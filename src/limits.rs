@@ -65,6 +65,8 @@ pub const SOCKET_BITE_BYTES: usize = 256 << 10;
 pub const ACCEPT_BITE: usize = 64;
 /// Largest websocket message of a terminal socket; above it the connection closes with 1009.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes the websocket codec takes at a time; its buffer exists only while a message is under way.
+pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
 /// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
 pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
 /// The server pings after this much silence.
@@ -88,6 +90,14 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 pub const HEADERS_MAX: usize = 100;
 /// A request's body; above it `413`.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Blank lines tolerated before a request line (RFC 9112 section 2.2 asks for at least one).
+pub const BLANK_LINES_MAX: usize = 4;
+/// A chunk's size and its extensions, which mean nothing here.
+pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+/// A response's head, read by the client verbs; twice what any server sends.
+pub const RESPONSE_HEAD_BYTES_MAX: usize = 64 << 10;
+/// A response's body, read by the client verbs: the screen of the largest grid and scrollback fits.
+pub const RESPONSE_BYTES_MAX: usize = 512 << 20;
 /// A head must be complete by then.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// A body must be complete by then.

@@ -3,6 +3,7 @@
 pub mod act;
 pub mod screen;
 pub mod size;
+pub mod title;
 
 pub use act::{Act, ClientFrame};
 pub use size::GridSize;
