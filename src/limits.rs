@@ -119,9 +119,15 @@ pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
 pub const EVENTS_KEPT: usize = 1024;
 /// Workspaces and panes of the registry.
 pub const WORKSPACES_MAX: usize = 256;
-/// Panes of one workspace.
+/// Panes of the registry, over all workspaces: an event may carry every pane of a session.
 pub const PANES_MAX: usize = 4096;
 
+/// Longest id or name of a workspace or pane, in bytes. A sessionId fits, since it names a pane's resource.
+pub const NAME_BYTES_MAX: usize = 1024;
+/// Longest path in a body, in bytes: Linux's `PATH_MAX`.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_HIGH < OUTBOUND_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.

@@ -81,7 +81,10 @@ impl Request {
 
     /// All headers of that name, in any case, in order.
     pub fn headers_named<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
-        self.headers.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The first query parameter of that name, percent- and plus-decoded; `?a` and `?a=` are empty. A
@@ -297,9 +300,10 @@ fn parse_head(head: &[u8]) -> Result<Pending, Reject> {
     else {
         return Err(Reject::new(400, "malformed request line"));
     };
-    let headers = parsed.headers.iter().map(|header| {
-        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-    });
+    let headers = parsed
+        .headers
+        .iter()
+        .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned()));
     let mut request = Request {
         method: match method_name {
             "GET" => Method::Get,
@@ -328,7 +332,9 @@ fn parse_head(head: &[u8]) -> Result<Pending, Reject> {
     let has_body = !matches!(framing, Framing::Length(0));
     let continue_due = match request.header("expect") {
         None => false,
-        Some(expectation) if expectation.eq_ignore_ascii_case("100-continue") => has_body && version_minor > 0,
+        Some(expectation) if expectation.eq_ignore_ascii_case("100-continue") => {
+            has_body && version_minor > 0
+        }
         Some(_) => return Err(Reject::new(417, "the only expectation known here is 100-continue")),
     };
     Ok(Pending { request, framing, continue_due })
@@ -539,7 +545,8 @@ fn percent_decode(text: &str) -> (Vec<u8>, bool) {
     let mut broken = false;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let digits = (bytes.get(at + 1).copied().and_then(hex_digit), bytes.get(at + 2).copied().and_then(hex_digit));
+        let digits =
+            (bytes.get(at + 1).copied().and_then(hex_digit), bytes.get(at + 2).copied().and_then(hex_digit));
         match (byte, digits) {
             (b'%', (Some(high), Some(low))) => {
                 decoded.push(high << 4 | low);
@@ -634,12 +641,16 @@ pub fn put_response(response: &Response, head_only: bool, keep_alive: bool, out:
         put_header("Content-Length", &response.body.len().to_string(), out);
     }
     let brings = |name: &str| response.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-    put_header("Connection", match (brings("Upgrade"), keep_alive) {
-        (false, true) => "keep-alive",
-        (false, false) => "close",
-        (true, true) => "keep-alive, upgrade",
-        (true, false) => "close, upgrade",
-    }, out);
+    put_header(
+        "Connection",
+        match (brings("Upgrade"), keep_alive) {
+            (false, true) => "keep-alive",
+            (false, false) => "close",
+            (true, true) => "keep-alive, upgrade",
+            (true, false) => "close, upgrade",
+        },
+        out,
+    );
     put_guards(brings, out);
     for (name, value) in &response.headers {
         put_header(name, value, out);
@@ -812,7 +823,8 @@ impl ResponseReader {
             }
         };
         let mut rest = input.as_slice();
-        let complete = framing.take(&mut rest, &mut response.body, RESPONSE_BYTES_MAX).map_err(|r| r.message)?;
+        let complete =
+            framing.take(&mut rest, &mut response.body, RESPONSE_BYTES_MAX).map_err(|r| r.message)?;
         let taken = input.len() - rest.len();
         input.drain(..taken);
         if complete || eof && matches!(framing, Framing::UntilEof) {
@@ -831,9 +843,10 @@ fn parse_response_head(head: &[u8]) -> Result<(ClientResponse, Framing), String>
         Ok(_) => return Err("malformed response head".to_owned()),
         Err(error) => return Err(format!("malformed response head: {error}")),
     }
-    let headers = parsed.headers.iter().map(|header| {
-        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-    });
+    let headers = parsed
+        .headers
+        .iter()
+        .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned()));
     let status = parsed.code.unwrap_or_default();
     let response = ClientResponse { status, headers: headers.collect(), body: Vec::new() };
     let framing = match (status, response.header("transfer-encoding"), response.header("content-length")) {

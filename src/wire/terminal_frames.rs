@@ -271,16 +271,19 @@ pub enum ServerFrame {
 pub fn parse_server_text(text: &str) -> Option<ServerFrame> {
     let mut fields = parse_object(text).ok()?;
     let number = |name: &str| fields.get(name).and_then(Value::as_u64);
-    let code = |name: &str| fields.get(name).and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let code =
+        |name: &str| fields.get(name).and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     match fields.get("type")?.as_str()? {
         "ready" => Some(ServerFrame::Ready { head: number("head").unwrap_or(0) }),
         "size" => grid_size(&fields).ok().map(ServerFrame::Size),
         "ack" => number("clientSeq").map(ServerFrame::Ack),
         "pong" => fields.get("t").map(|t| ServerFrame::Pong { t: t.clone() }),
         "error" => Some(ServerFrame::Error(fields.get("message")?.as_str()?.to_owned())),
-        "exit" => {
-            Some(ServerFrame::Exit { seq: number("seq")?, exit_code: code("exitCode"), signal: code("signal") })
-        }
+        "exit" => Some(ServerFrame::Exit {
+            seq: number("seq")?,
+            exit_code: code("exitCode"),
+            signal: code("signal"),
+        }),
         "output" => {
             let seq = number("seq")?;
             let reset = fields.get("reset").and_then(Value::as_bool).unwrap_or(false);

@@ -81,7 +81,8 @@ impl Codec {
         if input.is_empty() && self.context.is_none() {
             return Ok(None);
         }
-        let context = self.context.get_or_insert_with(|| Box::new(context(self.role, self.message_bytes_max)));
+        let context =
+            self.context.get_or_insert_with(|| Box::new(context(self.role, self.message_bytes_max)));
         let mut pipe = Pipe { input, taken: 0, out, seam: &mut self.seam };
         let read = context.read(&mut pipe);
         if let Ok(tungstenite::Message::Ping(_) | tungstenite::Message::Close(_)) = read {
@@ -94,7 +95,9 @@ impl Codec {
             Ok(tungstenite::Message::Text(text)) => return Ok(Some(Message::Text(text))),
             Ok(tungstenite::Message::Binary(bytes)) => return Ok(Some(Message::Binary(bytes))),
             Ok(tungstenite::Message::Ping(_)) => return Ok(Some(Message::Ping)),
-            Ok(tungstenite::Message::Pong(_) | tungstenite::Message::Frame(_)) => return Ok(Some(Message::Pong)),
+            Ok(tungstenite::Message::Pong(_) | tungstenite::Message::Frame(_)) => {
+                return Ok(Some(Message::Pong));
+            }
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                 // A context keeps the largest buffer it ever needed; one that is at rest is worth nothing.
                 if self.seam.is_between_messages() && context.can_write() {
@@ -116,7 +119,10 @@ impl Codec {
                     }
                     error => (1002, error.to_string()),
                 };
-                let _ = context.close(&mut Pipe { input: &[], taken: 0, out, seam: &mut self.seam }, close_frame(code, &reason));
+                let _ = context.close(
+                    &mut Pipe { input: &[], taken: 0, out, seam: &mut self.seam },
+                    close_frame(code, &reason),
+                );
                 Closed { code, reason, by_peer: false }
             }
         };
@@ -132,7 +138,8 @@ impl Codec {
         if self.closed.is_some() {
             return;
         }
-        let context = self.context.get_or_insert_with(|| Box::new(context(self.role, self.message_bytes_max)));
+        let context =
+            self.context.get_or_insert_with(|| Box::new(context(self.role, self.message_bytes_max)));
         let mut pipe = Pipe { input: &[], taken: 0, out, seam: &mut self.seam };
         // The pipe takes everything, so this cannot fail.
         let _ = context.close(&mut pipe, close_frame(code, reason));
@@ -314,7 +321,8 @@ pub fn client_key(random: [u8; 16]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut key = String::with_capacity(24);
     for three in random.chunks(3) {
-        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let bits =
+            three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for digit in 0..=three.len() {
             key.push(char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]));
         }
