@@ -79,6 +79,8 @@ pub(super) struct TerminalSocket {
     pub(super) codec: Codec,
     pub(super) protocol: Protocol,
     pub(super) follower: Follower,
+    /// The size changed since it was told; told when the queue has room.
+    pub(super) size_due: bool,
 }
 
 /// The socket of an agent that owns a terminal.

@@ -6,9 +6,12 @@ use std::time::Instant;
 use super::connection::Phase;
 use super::source::{Key, Source};
 use super::Server;
+use super::hosted::Origin;
 use crate::flow::Step;
-use crate::limits::{OUTBOUND_BYTES_MAX, SCREEN_FOLLOW_AT_ONCE_BYTES};
-use crate::wire::terminal_frames::{self, Protocol, put_exit, put_output};
+use crate::os::pty;
+use crate::limits::SCREEN_FOLLOW_AT_ONCE_BYTES;
+use crate::wire::agent_frames;
+use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_size};
 
 /// The frame that was encoded last. Readers of one terminal mostly stand at the same place, and a frame
 /// of JSON costs more to make than to copy.
@@ -49,8 +52,10 @@ impl Server {
     pub(super) fn pump(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let Phase::Terminal(socket) = &mut connection.phase else {
-            if matches!(connection.phase, Phase::Events(_)) {
-                self.pump_events(key, now);
+            match &connection.phase {
+                Phase::Events(_) => self.pump_events(key, now),
+                Phase::Agent(agent) => self.work.inputs.push(agent.terminal),
+                Phase::Terminal(_) | Phase::Request { .. } | Phase::Closing => {}
             }
             return;
         };
@@ -110,11 +115,12 @@ impl Server {
         if sent {
             socket.follower.pace.sent(now);
         }
-        let waits = !connection.outbound.is_empty();
-        // Only control frames pass the high mark; whoever never reads even those is dropped.
-        if connection.outbound.waiting().len() > OUTBOUND_BYTES_MAX + terminal_frames_slack(hosted) {
-            return self.doom(key);
+        if socket.size_due && !connection.outbound.is_full() {
+            socket.size_due = false;
+            let size = hosted.terminal.size();
+            connection.outbound.put(|out| put_size(size, out));
         }
+        let waits = !connection.outbound.is_empty();
         if ended {
             self.end_connection(key, 1000, "the terminal has ended", now);
         } else if waits {
@@ -177,28 +183,53 @@ impl Server {
         }
     }
 
-    /// Gives a PTY the input that waits for it. An agent gets it as frames, at once.
+    /// Gives a PTY, or an agent, the input that waits for it.
     fn write_input(&mut self, key: Key) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
-        let Some(master) = hosted.master.as_ref() else { return };
         let input = &mut hosted.terminal.input;
         let mut drained = false;
-        while !input.is_empty() {
-            match crate::os::pty::write(master, input.waiting()) {
-                Ok(n) if n > 0 => drained |= input.take(n),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    hosted.input_blocked = true;
-                    break;
-                }
-                // Nobody will read it: the terminal has hung up.
-                Ok(_) | Err(_) => {
-                    drained |= input.is_full();
-                    input.abandon();
+        match &hosted.origin {
+            Origin::Shell { master: Some(master), .. } => {
+                while !input.is_empty() {
+                    match pty::write(master, input.waiting()) {
+                        Ok(n) if n > 0 => drained |= input.take(n),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            hosted.input_blocked = true;
+                            break;
+                        }
+                        // Nobody will read it: the terminal has hung up.
+                        Ok(_) | Err(_) => {
+                            drained |= input.is_full();
+                            input.abandon();
+                        }
+                    }
                 }
             }
+            Origin::Agent { socket, .. } => {
+                let agent = socket.and_then(|socket| Some((socket, self.connections.get_mut(socket)?)));
+                if let Some((socket, connection)) = agent {
+                    if connection.outbound.is_full() {
+                        return; // it is thirsty once that has drained
+                    }
+                    let text = String::from_utf8_lossy(input.waiting());
+                    if !text.is_empty() {
+                        connection.outbound.put(|out| agent_frames::put_input(&text, out));
+                    }
+                    self.queue_write(socket);
+                }
+                let Some(hosted) = self.terminals.get_mut(key) else { return };
+                drained = hosted.terminal.input.is_full();
+                hosted.terminal.input.abandon();
+            }
+            Origin::Shell { master: None, .. } => {
+                drained = input.is_full();
+                input.abandon();
+            }
         }
-        if input.is_empty() {
-            input.give_back();
+        if let Some(hosted) = self.terminals.get_mut(key)
+            && hosted.terminal.input.is_empty()
+        {
+            hosted.terminal.input.give_back();
         }
         if drained {
             self.wake_senders(key);
@@ -234,14 +265,6 @@ impl Server {
     }
 }
 
-/// A reset may be larger than any mark, and is sent whole.
-fn terminal_frames_slack(hosted: &super::Hosted) -> usize {
-    let size = hosted.terminal.size();
-    usize::from(size.cols()) * usize::from(size.rows()) * 64 + (64 << 20)
-}
-
 /// A queue of this size is kept for the next connection that has something to send.
 const OUTBOUND_SPARE_BYTES: usize = 128 << 10;
 
-#[allow(unused_imports)]
-use terminal_frames as _;
