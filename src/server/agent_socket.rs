@@ -24,7 +24,7 @@ impl Server {
         let terminal = Terminal::new(size, self.config.replay_bytes, self.config.scrollback_lines, false);
         let origin = Origin::Agent { socket: Some(key), newlines_crlf, after_cr: false };
         let hosted = Hosted::new(id.clone(), session_id.to_owned(), terminal, origin, String::new());
-        let terminal = self.host(|_| Ok(hosted))?;
+        let terminal = self.host(hosted, now)?;
         let path = self.websocket_path(&id);
         if let Some(connection) = self.connections.get_mut(key) {
             let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);

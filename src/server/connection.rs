@@ -33,6 +33,8 @@ pub(super) struct Connection {
     pub(super) doomed: bool,
     /// The kernel may hold bytes that we have not read: no event will say so again.
     pub(super) unread: bool,
+    /// The peer sends no more.
+    pub(super) ended: bool,
     /// The kernel refused bytes: its writable edge comes.
     pub(super) blocked: bool,
     /// It is on that work list already.
@@ -108,6 +110,7 @@ impl Connection {
             phase: Phase::Request { reader: RequestReader::new(), stage: Stage::Idle, served: 0 },
             doomed: false,
             unread: false,
+            ended: false,
             blocked: false,
             on_again: false,
             on_write: false,

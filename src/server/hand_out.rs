@@ -172,6 +172,9 @@ impl Server {
             }
             if matches!(connection.phase, Phase::Closing) {
                 connection.socket.end();
+                if connection.ended {
+                    return self.doom(key);
+                }
             }
         }
         if drained {

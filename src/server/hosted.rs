@@ -161,10 +161,9 @@ impl Hosted {
 
 impl Server {
     /// Takes a new terminal in: it is what its session stands for from now on.
-    pub(super) fn host(&mut self, make: impl FnOnce(Key) -> std::io::Result<Hosted>) -> std::io::Result<Key> {
+    pub(super) fn host(&mut self, hosted: Hosted, now: Instant) -> std::io::Result<Key> {
         let registry = self.poll.registry();
         let key = self.terminals.insert_with(|key| {
-            let hosted = make(key)?;
             hosted.watch(key, registry)?;
             Ok::<_, std::io::Error>(hosted)
         })?;
@@ -176,7 +175,7 @@ impl Server {
         let title = hosted.cwd.rsplit('/').find(|name| !name.is_empty()).unwrap_or("terminal").to_owned();
         self.by_id.insert(id, key);
         if let Some(former) = self.by_session.insert(session_id.clone(), key) {
-            self.replace(former);
+            self.replace(former, now);
         }
         if let Some(change) = self.registry.ensure_pane(&session_id, &title) {
             self.tell(change);
@@ -185,11 +184,11 @@ impl Server {
     }
 
     /// The session has a new terminal: an exited one is forgotten, a live one hung up.
-    fn replace(&mut self, former: Key) {
+    fn replace(&mut self, former: Key, now: Instant) {
         let Some(hosted) = self.terminals.get(former) else { return };
         match hosted.terminal.exited() {
             Some(_) => self.work.doomed_terminals.push(former),
-            None => self.hang_up(former, Instant::now()),
+            None => self.hang_up(former, now),
         }
     }
 
@@ -380,7 +379,6 @@ impl Server {
     pub(super) fn forget_if_unread(&mut self, key: Key) {
         if let Some(hosted) = self.terminals.get(key)
             && hosted.closing
-            && hosted.kill_at.is_none_or(|_| hosted.terminal.exited().is_some())
             && hosted.terminal.exited().is_some()
             && hosted.attached.is_empty()
         {

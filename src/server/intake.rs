@@ -189,8 +189,11 @@ impl Server {
     /// The peer sends no more. A request that it sent whole is still answered.
     fn peer_ended(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.ended = true;
         match &connection.phase {
             Phase::Request { .. } if !connection.outbound.is_empty() => connection.close(now),
+            // It is doomed once what waits has left.
+            Phase::Closing if !connection.outbound.is_empty() => {}
             // Server-Sent Events go one way; some clients close their sending side.
             Phase::Events(events) if events.codec.is_none() => {}
             _ => self.doom(key),
@@ -236,8 +239,10 @@ impl Server {
                     self.queue_write(key);
                 }
                 Next::Closed => {
-                    connection.close(now);
                     self.leave_models(key, now);
+                    if let Some(connection) = self.connections.get_mut(key) {
+                        connection.close(now);
+                    }
                     self.ask_connection(key);
                     self.queue_write(key);
                 }

@@ -203,7 +203,7 @@ impl Server {
             by_session: HashMap::new(),
             by_pid: HashMap::new(),
             registry: Registry::default(),
-            log: EventLog::default(),
+            log: EventLog::new(unix_ms()),
             event_readers: Vec::new(),
             scripts,
             deadlines: Deadlines::default(),
