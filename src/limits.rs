@@ -112,6 +112,11 @@ pub const WORKSPACES_MAX: usize = 256;
 /// Panes of one workspace.
 pub const PANES_MAX: usize = 4096;
 
+// ---- shell integration ----
+
+/// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.
+pub const RC_BYTES_MAX: u64 = 1 << 20;
+
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_HIGH < OUTBOUND_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
