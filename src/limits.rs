@@ -146,6 +146,11 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 pub const KILL_ROUNDS_MAX: usize = 8;
 
 const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
+// ---- shell integration ----
+
+/// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.
+pub const RC_BYTES_MAX: u64 = 1 << 20;
+
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
