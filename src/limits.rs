@@ -135,7 +135,6 @@ pub const NAME_BYTES_MAX: usize = 1024;
 /// Longest path in a body, in bytes: Linux's `PATH_MAX`.
 pub const PATH_BYTES_MAX: usize = 4096;
 
-
 // ---- the system ----
 
 /// Connections that wait to be accepted; the kernel cuts it to `net.core.somaxconn`.

@@ -24,7 +24,9 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else { return };
         match &mut connection.phase {
             Phase::Closing => return,
-            Phase::Terminal(_) | Phase::Agent(_) | Phase::Events(super::connection::EventSocket { codec: Some(_), .. }) => {
+            Phase::Terminal(_)
+            | Phase::Agent(_)
+            | Phase::Events(super::connection::EventSocket { codec: Some(_), .. }) => {
                 connection.outbound.put(|out| websocket::put_close(code, reason, out));
             }
             Phase::Request { .. } | Phase::Events(_) => {}

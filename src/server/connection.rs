@@ -9,9 +9,7 @@ use mio::{Interest, Registry, Token};
 
 use super::source::Key;
 use crate::flow::{Follower, Outbound};
-use crate::limits::{
-    BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX,
-};
+use crate::limits::{BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX};
 use crate::os::listen::{Peer, Stream};
 use crate::wire::http::{RequestReader, Stage};
 use crate::wire::terminal_frames::Protocol;

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Instant;
 
-use super::connection::Phase;
-use super::source::{Key, Source};
 use super::Server;
+use super::connection::Phase;
 use super::hosted::Origin;
+use super::source::{Key, Source};
 use crate::flow::Step;
-use crate::os::pty;
 use crate::limits::SCREEN_FOLLOW_AT_ONCE_BYTES;
+use crate::os::pty;
 use crate::wire::agent_frames;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_size};
 
@@ -89,12 +89,16 @@ impl Server {
                 }
                 Step::Lost => {
                     if cursor != 0 {
-                        connection.outbound.put(|out| put_output(socket.protocol, 0, false, [CANCEL, &[]], out));
+                        connection
+                            .outbound
+                            .put(|out| put_output(socket.protocol, 0, false, [CANCEL, &[]], out));
                     }
                     let mut reset = Vec::new();
                     hosted.terminal.screen(now).put_reset(&mut reset);
                     let head = hosted.terminal.stream().head();
-                    connection.outbound.put(|out| put_output(socket.protocol, head, true, [&reset, &[]], out));
+                    connection
+                        .outbound
+                        .put(|out| put_output(socket.protocol, head, true, [&reset, &[]], out));
                     socket.follower.advance(head);
                     sent = true;
                 }
@@ -270,4 +274,3 @@ impl Server {
 
 /// A queue of this size is kept for the next connection that has something to send.
 const OUTBOUND_SPARE_BYTES: usize = 128 << 10;
-

@@ -10,8 +10,8 @@ use mio::{Interest, Registry};
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
 use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE};
-use crate::os::spawn::{self, Reaped, Signal};
 use crate::os::pty;
+use crate::os::spawn::{self, Reaped, Signal};
 use crate::terminal::title::Recorded;
 use crate::terminal::{Exit, GridSize, Terminal};
 use crate::wire::agent_frames;
@@ -71,7 +71,13 @@ pub(super) enum Origin {
 }
 
 impl Hosted {
-    pub(super) fn new(id: String, session_id: String, terminal: Terminal, origin: Origin, cwd: String) -> Hosted {
+    pub(super) fn new(
+        id: String,
+        session_id: String,
+        terminal: Terminal,
+        origin: Origin,
+        cwd: String,
+    ) -> Hosted {
         let now_ms = unix_ms();
         Hosted {
             id,

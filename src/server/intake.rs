@@ -96,7 +96,8 @@ impl Server {
         for _ in 0..ACCEPT_BITE {
             let full = self.connections.len() >= CONNECTIONS_MAX;
             let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-            if listening.resting_until.take_if(|until| *until <= now).is_none() && listening.resting_until.is_some()
+            if listening.resting_until.take_if(|until| *until <= now).is_none()
+                && listening.resting_until.is_some()
             {
                 return;
             }

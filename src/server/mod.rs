@@ -37,8 +37,8 @@ use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE};
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
-use crate::os::signals::Signals;
 use crate::os::shell_integration::{self, ScriptsDir};
+use crate::os::signals::Signals;
 use crate::workspace::events::EventLog;
 use crate::workspace::panes::Registry;
 
@@ -148,8 +148,11 @@ impl Server {
         for address in &config.listen {
             listeners.extend(listen::open(address).map_err(|error| BindError(error.to_string()))?);
         }
-        let addresses: Vec<ListenAddr> =
-            listeners.iter().map(Listener::address).collect::<io::Result<_>>().map_err(|e| failed("listen", e))?;
+        let addresses: Vec<ListenAddr> = listeners
+            .iter()
+            .map(Listener::address)
+            .collect::<io::Result<_>>()
+            .map_err(|e| failed("listen", e))?;
         let needs_token = |address: &ListenAddr| match address {
             ListenAddr::Tcp(address) => !address.ip().to_canonical().is_loopback(),
             ListenAddr::Unix(_) | ListenAddr::Passed => false,
@@ -166,7 +169,8 @@ impl Server {
                 let is_unix = matches!(address, ListenAddr::Unix(_) | ListenAddr::Passed);
                 // A token that somebody chose is asked for on loopback too: what comes through a proxy on
                 // this machine would otherwise need none.
-                let gate = if is_unix || (!given && !needs_token(address)) { Gate::OwnUser } else { Gate::Token };
+                let gate =
+                    if is_unix || (!given && !needs_token(address)) { Gate::OwnUser } else { Gate::Token };
                 Listening { listener, gate, resting_until: None, asked: None }
             })
             .collect();

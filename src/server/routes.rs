@@ -26,7 +26,9 @@ enum Answer {
     /// It becomes a websocket.
     Socket(Upgrade),
     /// It becomes a stream of Server-Sent Events.
-    EventStream { since: u64 },
+    EventStream {
+        since: u64,
+    },
 }
 
 /// What a websocket is for.
@@ -74,7 +76,9 @@ impl Server {
 
     fn upgrade(&mut self, key: Key, upgrade: Upgrade, now: Instant) {
         match upgrade {
-            Upgrade::Terminal { terminal, cursor, protocol } => self.attach(key, terminal, cursor, protocol, now),
+            Upgrade::Terminal { terminal, cursor, protocol } => {
+                self.attach(key, terminal, cursor, protocol, now)
+            }
             Upgrade::Events { since } => self.follow_events(key, since, true, now),
             Upgrade::Agent { session_id, size, newlines_crlf } => {
                 if let Err(error) = self.register_agent(key, &session_id, size, newlines_crlf, now) {
@@ -103,8 +107,12 @@ impl Server {
         if segments == ["v1", "health"] {
             only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
             let uptime = now.duration_since(self.started_at).as_secs();
-            let health =
-                rest::health_json(env!("CARGO_PKG_VERSION"), uptime, self.terminals.len(), self.connections.len());
+            let health = rest::health_json(
+                env!("CARGO_PKG_VERSION"),
+                uptime,
+                self.terminals.len(),
+                self.connections.len(),
+            );
             return json(200, &health);
         }
         self.trust.check_caller(request, connection, now)?;
@@ -118,8 +126,11 @@ impl Server {
             }
             ["v1", "terminals"] => match request.method {
                 Method::Get | Method::Head => {
-                    let list: Vec<_> =
-                        self.terminals.iter().map(|(_, hosted)| rest::terminal_json(&hosted.info())).collect();
+                    let list: Vec<_> = self
+                        .terminals
+                        .iter()
+                        .map(|(_, hosted)| rest::terminal_json(&hosted.info()))
+                        .collect();
                     json(200, &serde_json::json!({ "terminals": list }))
                 }
                 Method::Post => self.create(&request.body, now),
@@ -165,7 +176,8 @@ impl Server {
             if self.trust.is_token(&token) {
                 let name = cookie_name(cookie_port(&connection.peer));
                 let path = format!("{}/", self.config.base_path);
-                let cookie = format!("{name}={token}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=31536000");
+                let cookie =
+                    format!("{name}={token}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=31536000");
                 response.headers.push(("Set-Cookie", cookie));
             }
             return Ok(Answer::Response(response));
@@ -262,8 +274,7 @@ impl Server {
             Reject::new(status, format!("{field}{error}"))
         })?;
         info!("{id}: {} is process {}", program.path.display(), child.pid);
-        let terminal =
-            Terminal::new(wish.size, self.config.replay_bytes, self.config.scrollback_lines, true);
+        let terminal = Terminal::new(wish.size, self.config.replay_bytes, self.config.scrollback_lines, true);
         let origin = Origin::Shell { pid: child.pid, master: Some(child.master) };
         let cwd = cwd.to_string_lossy().into_owned();
         let hosted = Hosted::new(id, wish.session_id.clone(), terminal, origin, cwd);
@@ -316,7 +327,10 @@ impl Server {
                 };
                 let (row, col) = screen.cursor();
                 let cursor = CursorInfo { row, col, visible: screen.cursor_visible() };
-                json(200, &rest::screen_json(&format, &text, size, cursor, screen.alternate(), screen.title()))
+                json(
+                    200,
+                    &rest::screen_json(&format, &text, size, cursor, screen.alternate(), screen.title()),
+                )
             }
             ["input"] => {
                 only(request, "POST", &[Method::Post])?;
@@ -348,7 +362,10 @@ impl Server {
             Some(_) => return Err(Reject::new(400, "newlines must be crlf or raw")),
         };
         if self.terminals.len() >= self.config.terminals_max {
-            return Err(Reject::new(429, "there are too many terminals; close some, or raise --max-terminals"));
+            return Err(Reject::new(
+                429,
+                "there are too many terminals; close some, or raise --max-terminals",
+            ));
         }
         Ok(Answer::Socket(Upgrade::Agent { session_id: session_id.to_owned(), size, newlines_crlf }))
     }
@@ -443,7 +460,11 @@ impl Server {
             ("wharf_connections", "Connections of any kind.", self.connections.len() as u64),
             ("wharf_attached_sockets", "Sockets attached to terminals.", readers as u64),
             ("wharf_terminal_stream_bytes", "Bytes of output of the terminals there are.", output),
-            ("wharf_uptime_seconds", "Seconds since the start.", now.duration_since(self.started_at).as_secs()),
+            (
+                "wharf_uptime_seconds",
+                "Seconds since the start.",
+                now.duration_since(self.started_at).as_secs(),
+            ),
             ("wharf_resident_bytes", "Resident memory.", proc::own_rss().unwrap_or(0)),
             ("wharf_open_descriptors", "Open descriptors.", proc::open_descriptors().unwrap_or(0) as u64),
         ];

@@ -97,7 +97,9 @@ impl Trust {
             self.failed(address, now);
         }
         let message = match (connection.gate, &shown) {
-            (Gate::OwnUser, None) => "only the user who runs this server, or root, may use it without a token",
+            (Gate::OwnUser, None) => {
+                "only the user who runs this server, or root, may use it without a token"
+            }
             (Gate::Token, None) => "a token is needed: Authorization: Bearer TOKEN, or ?t=TOKEN",
             (_, Some(_)) => "that token is not this server's",
         };
@@ -236,10 +238,20 @@ mod tests {
     fn names_that_could_be_rebound_need_to_be_allowed() {
         let config = Config { hosts: vec!["Term.Example".into()], ..Config::default() };
         let trust = Trust::new(&config);
-        for host in ["localhost", "localhost:3000", "LOCALHOST.", "127.0.0.1:1", "[::1]", "10.0.0.7:3000", "term.example"] {
+        for host in [
+            "localhost",
+            "localhost:3000",
+            "LOCALHOST.",
+            "127.0.0.1:1",
+            "[::1]",
+            "10.0.0.7:3000",
+            "term.example",
+        ] {
             assert!(trust.answers_to(host), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example", "", ":3000", "term.example:port", "127.0.0.1.evil"] {
+        for host in
+            ["evil.example", "localhost.evil.example", "", ":3000", "term.example:port", "127.0.0.1.evil"]
+        {
             assert!(!trust.answers_to(host), "{host}");
         }
     }

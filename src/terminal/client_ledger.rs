@@ -7,7 +7,7 @@ use crate::limits::CLIENTS_REMEMBERED_MAX;
 /// The duplicate check of the terminal protocol. It remembers the last [`CLIENTS_REMEMBERED_MAX`]
 /// clients; whoever was heard least recently is forgotten first.
 #[derive(Default)]
-pub struct ClientLedger {
+pub(super) struct ClientLedger {
     clients: HashMap<String, Heard>,
     frames: u64,
 }
@@ -19,7 +19,7 @@ struct Heard {
 
 impl ClientLedger {
     /// Notes the frame. False when one of this client with this number or a higher one was seen before.
-    pub fn is_first_sight(&mut self, client_id: &str, client_seq: u64) -> bool {
+    pub(super) fn is_first_sight(&mut self, client_id: &str, client_seq: u64) -> bool {
         self.frames += 1;
         let at = self.frames;
         if let Some(heard) = self.clients.get_mut(client_id) {

@@ -10,7 +10,7 @@ use crate::limits::CLIENTS_REMEMBERED_MAX;
 /// owner when it shows. While nobody owns, the first to show does. When the owner leaves, the most
 /// recently used (then most recently first shown) client that still shows takes over.
 #[derive(Default)]
-pub struct SizeClaim {
+pub(super) struct SizeClaim {
     clients: Vec<Client>,
     owner: Option<String>,
     /// Counts uses and showings: an order, not a time.
@@ -29,18 +29,18 @@ struct Client {
 
 impl SizeClaim {
     /// The size that the terminal should have; `None` when no client that shows it owns it.
-    pub fn wanted(&self) -> Option<GridSize> {
+    pub(super) fn wanted(&self) -> Option<GridSize> {
         let owner = self.owner.as_ref()?;
         self.clients.iter().find(|client| client.id == *owner)?.size
     }
 
     /// Whether this client may answer a program's queries: it owns the size, or nobody does.
-    pub fn may_answer(&self, id: &str) -> bool {
+    pub(super) fn may_answer(&self, id: &str) -> bool {
         self.owner.as_ref().is_none_or(|owner| owner == id)
     }
 
     /// The client shows the terminal on a grid of `size`.
-    pub fn show(&mut self, id: &str, socket: usize, size: GridSize) {
+    pub(super) fn show(&mut self, id: &str, socket: usize, size: GridSize) {
         let order = self.tick();
         let nobody_owns = self.owner.is_none();
         let client = self.client(id, socket);
@@ -54,7 +54,7 @@ impl SizeClaim {
     }
 
     /// The client is used.
-    pub fn used(&mut self, id: &str, socket: usize) {
+    pub(super) fn used(&mut self, id: &str, socket: usize) {
         let order = self.tick();
         let client = self.client(id, socket);
         client.used = order;
@@ -65,7 +65,7 @@ impl SizeClaim {
     }
 
     /// The client no longer shows the terminal.
-    pub fn hide(&mut self, id: &str, socket: usize) {
+    pub(super) fn hide(&mut self, id: &str, socket: usize) {
         let client = self.client(id, socket);
         client.size = None;
         client.waits_to_own = false;
@@ -73,14 +73,14 @@ impl SizeClaim {
     }
 
     /// A frame of this client came on this socket: that is where it is now.
-    pub fn seen(&mut self, id: &str, socket: usize) {
+    pub(super) fn seen(&mut self, id: &str, socket: usize) {
         if let Some(client) = self.clients.iter_mut().find(|client| client.id == id) {
             client.socket = socket;
         }
     }
 
     /// The socket is gone, and with it the clients that it last spoke for.
-    pub fn disconnect(&mut self, socket: usize) {
+    pub(super) fn disconnect(&mut self, socket: usize) {
         self.clients.retain(|client| client.socket != socket);
         self.hand_over();
     }

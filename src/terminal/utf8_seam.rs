@@ -7,7 +7,7 @@ use crate::limits::UTF8_HOLD;
 /// The bytes of a character whose rest has not come yet. Whatever the cuts, what is emitted in the end
 /// equals `String::from_utf8_lossy` of the whole.
 #[derive(Default)]
-pub struct Utf8Seam {
+pub(super) struct Utf8Seam {
     held: [u8; 4],
     held_bytes: usize,
     since: Option<Instant>,
@@ -17,7 +17,7 @@ const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
 impl Utf8Seam {
     /// Passes `bytes` on to `emit` as valid UTF-8 in whole characters; an incomplete one at the end stays.
-    pub fn pass(&mut self, bytes: &[u8], now: Instant, mut emit: impl FnMut(&[u8])) {
+    pub(super) fn pass(&mut self, bytes: &[u8], now: Instant, mut emit: impl FnMut(&[u8])) {
         let mut rest = bytes;
         while self.held_bytes > 0 && !rest.is_empty() {
             self.held[self.held_bytes] = rest[0];
@@ -62,12 +62,12 @@ impl Utf8Seam {
     }
 
     /// When the held bytes are given up: half a character must not be kept from those who wait for it.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Instant> {
         self.since.filter(|_| self.held_bytes > 0).map(|since| since + UTF8_HOLD)
     }
 
     /// The rest will not come: one U+FFFD stands for what was held. Returns whether there was any.
-    pub fn give_up(&mut self, emit: impl FnOnce(&[u8])) -> bool {
+    pub(super) fn give_up(&mut self, emit: impl FnOnce(&[u8])) -> bool {
         let held = std::mem::take(&mut self.held_bytes) > 0;
         if held {
             emit(REPLACEMENT);
@@ -76,7 +76,7 @@ impl Utf8Seam {
     }
 
     /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.held_bytes == 0
     }
 }

@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn nothing_else_is_found() {
-        for path in ["", "/t", "/t/", "/t/a/b", "/assets", "/assets/", "/index.html", "/../Cargo.toml", "//"] {
+        for path in ["", "/t", "/t/", "/t/a/b", "/assets", "/assets/", "/index.html", "/../Cargo.toml", "//"]
+        {
             assert!(find(path).is_none(), "{path}");
         }
     }
@@ -109,7 +110,10 @@ mod tests {
         for page in [find("/").unwrap(), find("/t/x").unwrap()] {
             let html = std::str::from_utf8(page.bytes).unwrap();
             assert!(!html.contains("<script>"), "{html}");
-            assert!(!html.split_whitespace().any(|word| word.starts_with("on") && word.contains('=')), "{html}");
+            assert!(
+                !html.split_whitespace().any(|word| word.starts_with("on") && word.contains('=')),
+                "{html}"
+            );
         }
     }
 }
