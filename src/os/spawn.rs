@@ -169,6 +169,8 @@ fn blame(program: &Program, error: &io::Error) -> Failed {
 
 /// Signals the group of a child and, when it is another one, its terminal's foreground group. SIGHUP is
 /// followed by SIGCONT, since a stopped job would not hear it. Groups that are gone are no error.
+///
+/// Call it before the child was reaped: its number may belong to a stranger afterwards.
 pub fn signal_group(pid: i32, signal: Signal) {
     // The kernel knows no group for a dead leader (0 or -1), and never may a signal go to init's or our own.
     let foreground =
