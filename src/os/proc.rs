@@ -324,10 +324,21 @@ mod tests {
             let nobody = SocketAddr::new(local.ip(), 1);
             assert_eq!(both(remote, nobody), (None, None));
             assert_eq!(both(local, nobody), (None, None));
-            drop(client);
-            // The accepted half still exists, without a process that holds it: it is nobody's, not root's.
-            assert_eq!(both(local, remote), (None, None));
         }
+    }
+
+    #[test]
+    fn a_line_of_the_table_without_a_process_behind_it_has_no_owner() {
+        let ends = "0100007F:D431 0100007F:0016";
+        let line = |state: &str, uid: u32, inode: u32| {
+            format!(
+                "   1: {ends} {state} 00000000:00000000 00:00000000 00000000  {uid}        0 {inode} 1 0 20 4 30 10 -1"
+            )
+        };
+        assert_eq!(find_in_table(&line("01", 1000, 4711), ends), Some(1000));
+        // Closed by its owner: the kernel says root, and no inode.
+        assert_eq!(find_in_table(&line("05", 0, 0), ends), None);
+        assert_eq!(find_in_table("", ends), None);
     }
 
     #[test]
