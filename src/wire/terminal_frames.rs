@@ -332,3 +332,271 @@ pub fn ping_json(t: u64, srtt: Option<Duration>) -> String {
         None => json!({ "type": "ping", "t": t }).to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::websocket::{Codec, Message};
+    use proptest::prelude::*;
+
+    fn incoming(text: &str) -> Result<Incoming, String> {
+        parse_client(text, Protocol::Two)
+    }
+
+    /// The act of a frame of client `c` with number 7 and these further fields.
+    fn act(fields: &str) -> Result<Act, String> {
+        match incoming(&format!(r#"{{"clientId":"c","clientSeq":7,{fields}}}"#))? {
+            Incoming::Frame(frame) => {
+                assert_eq!((frame.client_id.as_str(), frame.client_seq), ("c", 7));
+                Ok(frame.act)
+            }
+            Incoming::Ping { .. } => panic!("a ping"),
+        }
+    }
+
+    fn input(data: &str, claim: bool) -> Act {
+        Act::Input { data: data.to_owned(), claim }
+    }
+
+    #[test]
+    fn each_client_frame_of_the_seed_is_understood() {
+        assert_eq!(act(r#""type":"input","data":"ls\n""#), Ok(input("ls\n", true)));
+        assert_eq!(act(r#""type":"input","data":"\u001b[c","claim":false"#), Ok(input("\u{1b}[c", false)));
+        assert_eq!(
+            act(r#""type":"resize","cols":120,"rows":36"#),
+            Ok(Act::Resize(GridSize::new(120, 36).unwrap()))
+        );
+        assert_eq!(act(r#""type":"close""#), Ok(Act::Close));
+        assert_eq!(act(r#""type":"focus""#), Ok(Act::Focus));
+        assert_eq!(act(r#""type":"hide""#), Ok(Act::Hide));
+        assert_eq!(act(r#""type":"clear""#), Ok(Act::Clear));
+    }
+
+    #[test]
+    fn a_ping_needs_no_client_and_its_number_comes_back_as_it_was() {
+        for t in ["123", "1.5", "0", "-3", "1e21", "18446744073709551615"] {
+            let Ok(Incoming::Ping { t: parsed, srtt: None }) =
+                incoming(&format!(r#"{{"type":"ping","t":{t}}}"#))
+            else {
+                panic!("{t}")
+            };
+            let mut out = Vec::new();
+            put_pong(&parsed, &mut out);
+            let Message::Text(text) = message(&out) else { panic!() };
+            let sent: Value = serde_json::from_str(t).unwrap();
+            assert_eq!(parse_server_text(&text), Some(ServerFrame::Pong { t: sent }));
+        }
+    }
+
+    #[test]
+    fn the_round_trip_is_milliseconds_and_bounded() {
+        let srtt = |srtt: &str| match incoming(&format!(r#"{{"type":"ping","t":1,"srtt":{srtt}}}"#))? {
+            Incoming::Ping { srtt, .. } => Ok(srtt),
+            Incoming::Frame(_) => panic!("a frame"),
+        };
+        assert_eq!(srtt("80"), Ok(Some(Duration::from_millis(80))));
+        assert_eq!(srtt("0.5"), Ok(Some(Duration::from_micros(500))));
+        assert_eq!(srtt("null"), Ok(None));
+        assert_eq!(srtt("1e300"), Ok(Some(SRTT_MAX)));
+        for bad in ["-1", "\"80\"", "[80]", "true"] {
+            assert_eq!(srtt(bad), Err("srtt must be a number of milliseconds, 0 or more".to_owned()));
+        }
+        assert!(srtt("1e999").is_err() && srtt("NaN").is_err());
+    }
+
+    #[test]
+    fn what_protocol_1_does_not_have_is_refused_there() {
+        for kind in ["focus", "hide", "clear", "ping"] {
+            let text = format!(r#"{{"type":"{kind}","clientId":"c","clientSeq":1,"t":1}}"#);
+            assert_eq!(
+                parse_client(&text, Protocol::One),
+                Err(format!("{kind} needs protocol=2 in the socket's URL"))
+            );
+            assert!(parse_client(&text, Protocol::Two).is_ok());
+        }
+        let text = r#"{"type":"input","data":"x","claim":false,"clientId":"c","clientSeq":1}"#;
+        assert!(parse_client(text, Protocol::One).is_ok());
+    }
+
+    #[test]
+    fn an_error_names_the_field_and_its_rule() {
+        let error = |text: &str| incoming(text).unwrap_err();
+        assert_eq!(error("[]"), "a frame must be a JSON object");
+        assert_eq!(error("7"), "a frame must be a JSON object");
+        assert_eq!(error("{}"), "type must be a string");
+        assert_eq!(error(r#"{"type":1}"#), "type must be a string");
+        assert_eq!(error(r#"{"type":"dance"}"#), "unknown type \"dance\"");
+        assert_eq!(error(&format!(r#"{{"type":"{}"}}"#, "x".repeat(9999))).len(), 15 + 32);
+        assert!(error("").starts_with("malformed JSON: "));
+        assert!(error(r#"{"type":"#).starts_with("malformed JSON: "));
+        assert_eq!(act(r#""type":"input""#).unwrap_err(), "data must be a string");
+        assert_eq!(act(r#""type":"input","data":["x"]"#).unwrap_err(), "data must be a string");
+        assert_eq!(act(r#""type":"input","data":"x","claim":1"#).unwrap_err(), "claim must be true or false");
+    }
+
+    #[test]
+    fn a_side_is_a_whole_number_from_1_to_2000() {
+        let resize = |cols: &str| act(&format!(r#""type":"resize","cols":{cols},"rows":2000"#));
+        assert_eq!(resize("1"), Ok(Act::Resize(GridSize::new(1, 2000).unwrap())));
+        assert_eq!(resize("5.0"), Ok(Act::Resize(GridSize::new(5, 2000).unwrap())));
+        for bad in ["0", "2001", "-5", "1.5", "65536", "1e9", "\"80\"", "null", "[80]"] {
+            assert_eq!(resize(bad).unwrap_err(), "cols must be a whole number from 1 to 2000", "{bad}");
+        }
+        assert_eq!(
+            act(r#""type":"resize","cols":80"#).unwrap_err(),
+            "rows must be a whole number from 1 to 2000"
+        );
+    }
+
+    #[test]
+    fn a_client_has_an_id_and_counts_its_frames() {
+        let frame = |id: &str, seq: &str| {
+            incoming(&format!(r#"{{"type":"close","clientId":{id},"clientSeq":{seq}}}"#)).map(|_| ())
+        };
+        assert_eq!(frame(r#""c""#, "0"), Ok(()));
+        assert_eq!(frame(r#""c""#, "9007199254740992"), Ok(()));
+        assert_eq!(frame(&format!("{:?}", "x".repeat(CLIENT_ID_BYTES_MAX)), "1"), Ok(()));
+        let id = Err("clientId must be a string of 1 to 256 bytes".to_owned());
+        for bad in ["\"\"", "1", "null", &format!("{:?}", "x".repeat(CLIENT_ID_BYTES_MAX + 1))] {
+            assert_eq!(frame(bad, "1"), id, "{bad}");
+        }
+        let seq = Err("clientSeq must be a whole number from 0 to 2^53".to_owned());
+        for bad in ["-1", "1.5", "\"1\"", "null", "9007199254740993", "18446744073709551616", "1e300"] {
+            assert_eq!(frame("\"c\"", bad), seq, "{bad}");
+        }
+    }
+
+    #[test]
+    fn hostile_json_gets_an_error_and_nothing_worse() {
+        let mut hostile = vec!["[".repeat(100_000), "{\"a\":".repeat(100_000), "1".repeat(100_000)];
+        hostile.push(format!(r#"{{"type":"close","x":{}}}"#, "[".repeat(100_000)));
+        // Half a surrogate pair cannot be UTF-8, and replacing it would change what was typed.
+        hostile.extend(
+            [r#""\ud800""#, r#""\udc00""#, r#""\ud800\u0041""#, "\"\u{1}\""]
+                .map(|data| format!(r#"{{"type":"input","clientId":"c","clientSeq":1,"data":{data}}}"#)),
+        );
+        for text in hostile {
+            assert!(incoming(&text).is_err(), "{}", &text[..text.len().min(80)]);
+        }
+        assert_eq!(act(r#""type":"input","data":"\ud83d\ude00""#), Ok(input("😀", true)));
+    }
+
+    #[test]
+    fn of_two_fields_with_one_name_the_last_counts_and_unknown_ones_do_not() {
+        let fields = r#""type":"input","data":"a","data":"b","deep":[[[{}]]],"bytes":1e300"#;
+        assert_eq!(act(fields), Ok(input("b", true)));
+    }
+
+    fn message(frame: &[u8]) -> Message {
+        let mut input = frame.to_vec();
+        let mut codec = Codec::client(usize::MAX);
+        let message = codec.read(&mut input, &mut Vec::new()).unwrap().unwrap();
+        assert_eq!(codec.read(&mut input, &mut Vec::new()), Ok(None), "one frame, whole");
+        message
+    }
+
+    fn text(put: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        put(&mut out);
+        match message(&out) {
+            Message::Text(text) => text.as_str().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_server_frame_is_written_as_in_the_seed() {
+        let size = GridSize::new(200, 50).unwrap();
+        assert_eq!(text(|out| put_ready(9, out)), r#"{"type":"ready","seq":0,"protocol":2,"head":9}"#);
+        assert_eq!(text(|out| put_size(size, out)), r#"{"type":"size","seq":0,"cols":200,"rows":50}"#);
+        assert_eq!(text(|out| put_ack(6, out)), r#"{"type":"ack","seq":0,"clientSeq":6}"#);
+        assert_eq!(text(|out| put_pong(&json!(123), out)), r#"{"type":"pong","seq":0,"t":123}"#);
+        assert_eq!(
+            text(|out| put_error("no \"x\"", out)),
+            r#"{"type":"error","seq":0,"message":"no \"x\""}"#
+        );
+        assert_eq!(text(|out| put_exit(8, Some(3), None, out)), r#"{"type":"exit","seq":8,"exitCode":3}"#);
+        assert_eq!(
+            text(|out| put_exit(8, Some(137), Some(9), out)),
+            r#"{"type":"exit","seq":8,"exitCode":137,"signal":9}"#
+        );
+        assert_eq!(text(|out| put_exit(8, None, None, out)), r#"{"type":"exit","seq":8,"exitCode":null}"#);
+        let parts: [&[u8]; 2] = [b"a\x1b[", b"m\r\n\t\"\\"];
+        assert_eq!(
+            text(|out| put_output(Protocol::One, 5, false, parts, out)),
+            r#"{"type":"output","seq":5,"data":"a\u001b[m\r\n\t\"\\"}"#
+        );
+        assert_eq!(
+            text(|out| put_output(Protocol::One, 5, true, [b"", b""], out)),
+            r#"{"type":"output","seq":5,"reset":true,"data":""}"#
+        );
+    }
+
+    #[test]
+    fn protocol_2_output_is_a_kind_a_number_and_the_bytes() {
+        for (reset, kind) in [(false, 1), (true, 2)] {
+            let mut out = Vec::new();
+            put_output(Protocol::Two, 0x0102, reset, ["é".as_bytes(), b"x"], &mut out);
+            let Message::Binary(bytes) = message(&out) else { panic!() };
+            assert_eq!(bytes[..], [kind, 0, 0, 0, 0, 0, 0, 1, 2, 0xc3, 0xa9, b'x']);
+            let data = "éx".as_bytes().to_vec();
+            assert_eq!(parse_server_binary(&bytes), Some(ServerFrame::Output { seq: 0x0102, reset, data }));
+        }
+    }
+
+    #[test]
+    fn the_client_understands_the_server() {
+        let parsed = |put: &dyn Fn(&mut Vec<u8>)| parse_server_text(&text(put)).unwrap();
+        let size = GridSize::new(2, 3).unwrap();
+        assert_eq!(parsed(&|out| put_ready(9, out)), ServerFrame::Ready { head: 9 });
+        assert_eq!(parsed(&|out| put_size(size, out)), ServerFrame::Size(size));
+        assert_eq!(parsed(&|out| put_ack(6, out)), ServerFrame::Ack(6));
+        assert_eq!(parsed(&|out| put_error("x", out)), ServerFrame::Error("x".into()));
+        for (exit_code, signal) in [(Some(0), None), (Some(143), Some(15)), (None, None)] {
+            let exit = ServerFrame::Exit { seq: 4, exit_code, signal };
+            assert_eq!(parsed(&|out| put_exit(4, exit_code, signal, out)), exit);
+        }
+    }
+
+    #[test]
+    fn frames_of_later_servers_and_cut_ones_are_ignored() {
+        assert_eq!(parse_server_text(r#"{"type":"news","seq":0}"#), None);
+        assert_eq!(parse_server_text(r#"{"type":"ack"}"#), None);
+        assert_eq!(parse_server_text("nonsense"), None);
+        assert_eq!(parse_server_binary(&[]), None);
+        assert_eq!(parse_server_binary(&[1, 0, 0, 0]), None);
+        assert_eq!(parse_server_binary(&[3, 0, 0, 0, 0, 0, 0, 0, 1]), None);
+    }
+
+    #[test]
+    fn the_server_understands_the_client() {
+        let size = Act::Resize(GridSize::new(80, 24).unwrap());
+        for act in [input("x", true), input("y", false), size, Act::Close, Act::Focus, Act::Hide, Act::Clear]
+        {
+            let frame = ClientFrame { client_id: "c\"".into(), client_seq: 3, act };
+            assert_eq!(incoming(&client_frame_json(&frame)), Ok(Incoming::Frame(frame)));
+        }
+        for srtt in [None, Some(Duration::from_micros(80_250))] {
+            assert_eq!(incoming(&ping_json(5, srtt)), Ok(Incoming::Ping { t: json!(5), srtt }));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_cut_anywhere_arrives_as_it_was(data in "\\PC*|[\0-\u{7f}\u{80}-\u{9f}é€😀\"\\\\]{0,300}", cut: prop::sample::Index, seq: u64, reset: bool) {
+            let parts = data.as_bytes().split_at(cut.index(data.len() + 1));
+            let json = text(|out| put_output(Protocol::One, seq, reset, [parts.0, parts.1], out));
+            let expected = ServerFrame::Output { seq, reset, data: data.clone().into_bytes() };
+            prop_assert_eq!(parse_server_text(&json), Some(expected));
+            let json = text(|out| put_error(&data, out));
+            prop_assert_eq!(parse_server_text(&json), Some(ServerFrame::Error(data)));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in r#"[{}\[\]":,a-z0-9.\-e\\u ]{0,60}"#) {
+            let _ = incoming(&text);
+            let _ = parse_server_text(&text);
+            let _ = act(&text);
+        }
+    }
+}
