@@ -211,40 +211,52 @@ fn put_json(json: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
 
 /// Appends UTF-8 as the inside of a JSON string (RFC 8259 section 7). Pieces may end inside a character.
 pub(super) fn put_escaped(mut bytes: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.reserve(bytes.len());
-    while !bytes.is_empty() {
-        let (plain, rest) = bytes.split_at(plain_prefix(bytes));
-        out.extend_from_slice(plain);
-        let Some((&byte, rest)) = rest.split_first() else { return };
-        bytes = rest;
+    // Eight bytes are copied before they are looked at: terminal output has an escape every few bytes, and
+    // a copy of a fixed length is one instruction.
+    while let Some((block, rest)) = bytes.split_first_chunk::<8>() {
+        out.extend_from_slice(block);
+        let hits = escapes_in(u64::from_le_bytes(*block));
+        if hits == 0 {
+            bytes = rest;
+            continue;
+        }
+        let plain = (hits.trailing_zeros() / 8) as usize;
+        out.truncate(out.len() - block.len() + plain);
+        put_escape(block[plain], out);
+        bytes = &bytes[plain + 1..];
+    }
+    for byte in bytes {
         match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-                out.extend_from_slice(b"\\u00");
-                out.extend_from_slice(&digits);
-            }
+            0..0x20 | b'"' | b'\\' => put_escape(*byte, out),
+            _ => out.push(*byte),
         }
     }
 }
 
-/// How many bytes at the front need no escape. Blocks, so that the compiler tests many at once.
-fn plain_prefix(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 16;
-    let escapes = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
-    let mut plain = 0;
-    for block in bytes.chunks_exact(BLOCK) {
-        if block.iter().fold(false, |any, byte| any | escapes(byte)) {
-            break;
+/// The high bit of each byte below 0x20, and of each quote and backslash. Bits above the lowest one may be
+/// wrong, since a borrow goes upwards; the lowest is right.
+fn escapes_in(block: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes;
+    let is = |wanted: u8| below(block ^ (ONES * u64::from(wanted)), 1);
+    (below(block, 0x20) | is(b'"') | is(b'\\')) & HIGH
+}
+
+fn put_escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
         }
-        plain += BLOCK;
     }
-    plain + bytes[plain..].iter().position(escapes).unwrap_or(bytes.len() - plain)
 }
 
 /// A frame of the server, as the client verbs see it.
