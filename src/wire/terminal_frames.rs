@@ -7,18 +7,17 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
+use super::json::{SEQ_MAX, grid_size, parse_object, put_escaped, whole_number};
 use super::websocket::{put_binary, put_text_with};
-use crate::limits::{CLIENT_ID_BYTES_MAX, GRID_SIDE_MAX};
+use crate::limits::CLIENT_ID_BYTES_MAX;
 use crate::terminal::{Act, ClientFrame, GridSize};
 
 /// Kind byte of an output frame.
 const OUTPUT: u8 = 1;
 /// Kind byte of a reset output frame.
 const OUTPUT_RESET: u8 = 2;
-/// Whole numbers up to here are exact in every JSON implementation.
-const SEQ_MAX: u64 = 1 << 53;
 /// Above this a round trip means nothing to the batching any more.
 const SRTT_MAX: Duration = Duration::from_secs(60);
 
@@ -51,7 +50,7 @@ pub enum Incoming {
 /// # Errors
 /// For the client, in words: the field and its rule.
 pub fn parse_client(text: &str, protocol: Protocol) -> Result<Incoming, String> {
-    let mut fields = parse_object(text)?;
+    let mut fields = parse_object(text.as_bytes())?;
     let kind = match fields.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
         _ => return Err("type must be a string".to_owned()),
@@ -100,33 +99,6 @@ fn parse_ping(fields: &Map<String, Value>) -> Result<Incoming, String> {
         },
     };
     Ok(Incoming::Ping { t: t.clone(), srtt })
-}
-
-pub(super) fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("a frame must be a JSON object".to_owned()),
-        Err(error) => Err(format!("malformed JSON: {error}")),
-    }
-}
-
-/// A whole number, also when it was written as `5.0`.
-pub(super) fn whole_number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        (number.fract() == 0.0 && (0.0..=SEQ_MAX as f64).contains(&number)).then_some(number as u64)
-    })
-}
-
-/// The fields `cols` and `rows`.
-pub(super) fn grid_size(fields: &Map<String, Value>) -> Result<GridSize, String> {
-    let side = |name: &str| {
-        let side = fields.get(name).and_then(whole_number);
-        side.filter(|side| (1..=u64::from(GRID_SIDE_MAX)).contains(side))
-            .ok_or_else(|| format!("{name} must be a whole number from 1 to {GRID_SIDE_MAX}"))
-    };
-    let (cols, rows) = (side("cols")?, side("rows")?);
-    GridSize::new(cols, rows).ok_or_else(|| "cols and rows must make a grid".to_owned())
 }
 
 /// Appends the first frame of a protocol-2 socket. Output up to `head` is history.
@@ -187,7 +159,7 @@ pub fn put_output(protocol: Protocol, seq: u64, reset: bool, parts: [&[u8]; 2], 
 
 fn put_output_json(seq: u64, reset: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"type":"output","seq":"#);
-    out.extend_from_slice(Number::from(seq).to_string().as_bytes());
+    out.extend_from_slice(seq.to_string().as_bytes());
     if reset {
         out.extend_from_slice(br#","reset":true"#);
     }
@@ -207,56 +179,6 @@ fn put_json(json: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
         },
         out,
     );
-}
-
-/// Appends UTF-8 as the inside of a JSON string (RFC 8259 section 7). Pieces may end inside a character.
-pub(super) fn put_escaped(mut bytes: &[u8], out: &mut Vec<u8>) {
-    out.reserve(bytes.len());
-    // Eight bytes are copied before they are looked at: terminal output has an escape every few bytes, and
-    // a copy of a fixed length is one instruction.
-    while let Some((block, rest)) = bytes.split_first_chunk::<8>() {
-        out.extend_from_slice(block);
-        let hits = escapes_in(u64::from_le_bytes(*block));
-        if hits == 0 {
-            bytes = rest;
-            continue;
-        }
-        let plain = (hits.trailing_zeros() / 8) as usize;
-        out.truncate(out.len() - block.len() + plain);
-        put_escape(block[plain], out);
-        bytes = &bytes[plain + 1..];
-    }
-    for byte in bytes {
-        match byte {
-            0..0x20 | b'"' | b'\\' => put_escape(*byte, out),
-            _ => out.push(*byte),
-        }
-    }
-}
-
-/// The high bit of each byte below 0x20, and of each quote and backslash. Bits above the lowest one may be
-/// wrong, since a borrow goes upwards; the lowest is right.
-fn escapes_in(block: u64) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes;
-    let is = |wanted: u8| below(block ^ (ONES * u64::from(wanted)), 1);
-    (below(block, 0x20) | is(b'"') | is(b'\\')) & HIGH
-}
-
-fn put_escape(byte: u8, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    match byte {
-        b'"' => out.extend_from_slice(b"\\\""),
-        b'\\' => out.extend_from_slice(b"\\\\"),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        _ => {
-            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
-        }
-    }
 }
 
 /// A frame of the server, as the client verbs see it.
@@ -281,7 +203,7 @@ pub enum ServerFrame {
 
 /// Parses a text frame of the server; `None` for one that a later server may send.
 pub fn parse_server_text(text: &str) -> Option<ServerFrame> {
-    let mut fields = parse_object(text).ok()?;
+    let mut fields = parse_object(text.as_bytes()).ok()?;
     let number = |name: &str| fields.get(name).and_then(Value::as_u64);
     let code =
         |name: &str| fields.get(name).and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
@@ -433,8 +355,8 @@ mod tests {
     #[test]
     fn an_error_names_the_field_and_its_rule() {
         let error = |text: &str| incoming(text).unwrap_err();
-        assert_eq!(error("[]"), "a frame must be a JSON object");
-        assert_eq!(error("7"), "a frame must be a JSON object");
+        assert_eq!(error("[]"), "a JSON object is expected");
+        assert_eq!(error("7"), "a JSON object is expected");
         assert_eq!(error("{}"), "type must be a string");
         assert_eq!(error(r#"{"type":1}"#), "type must be a string");
         assert_eq!(error(r#"{"type":"dance"}"#), "unknown type \"dance\"");
