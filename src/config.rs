@@ -74,7 +74,9 @@ pub fn socket_path(runtime_dir: &Path) -> PathBuf {
 pub fn read_token_file(path: &Path) -> Result<String, String> {
     let name = path.display();
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("no token file {name}; make one with `wharf token new {name}`"),
+        std::io::ErrorKind::NotFound => {
+            format!("no token file {name}; make one with `wharf token new {name}`")
+        }
         _ => format!("cannot read the token file {name}: {error}"),
     };
     let file = File::open(path).map_err(failed)?;

@@ -65,7 +65,10 @@ impl Target {
 /// Why the attachment is over.
 enum End {
     Detached,
-    Exited { code: Option<i32>, signal: Option<i32> },
+    Exited {
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
     Failed(String),
     /// 128+n of the signal that ends us.
     Signalled(u8),
@@ -133,7 +136,11 @@ pub(super) fn attach(options: &ArgMatches) -> Result<u8, Failure> {
 }
 
 impl Attachment {
-    pub(super) fn new(endpoint: Endpoint, target: Target, options: &ArgMatches) -> Result<Attachment, String> {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        target: Target,
+        options: &ArgMatches,
+    ) -> Result<Attachment, String> {
         if std::env::var("WHARF_TERMINAL").is_ok_and(|id| id == target.id) {
             return Err(format!("this is session {} itself; attach from another terminal", target.session));
         }
@@ -226,7 +233,10 @@ impl Attachment {
                 (signals.as_fd(), PollFlags::IN),
                 (stdin, when(self.stdin_open && !self.outbox.is_full(), PollFlags::IN)),
                 (self.output.as_fd(), when(self.output.pending_bytes() > 0, PollFlags::OUT)),
-                (link.map_or(stdin, Link::as_fd), link.map_or(PollFlags::empty(), |link| link.interest(reads))),
+                (
+                    link.map_or(stdin, Link::as_fd),
+                    link.map_or(PollFlags::empty(), |link| link.interest(reads)),
+                ),
             ],
             deadlines.into_iter().flatten().min(),
         )
@@ -316,7 +326,9 @@ impl Attachment {
             true => format!("; {} detaches", keys::describe(&self.detach_keys)),
             false => String::new(),
         };
-        let line = format!("\x18\x1b7\x1b[{row};1H\x1b[0;7m wharf: connection lost, trying again{detach} \x1b[m\x1b8");
+        let line = format!(
+            "\x18\x1b7\x1b[{row};1H\x1b[0;7m wharf: connection lost, trying again{detach} \x1b[m\x1b8"
+        );
         self.show(line.as_bytes());
     }
 
@@ -365,7 +377,10 @@ impl Attachment {
             Over::Refused { status: 408 | 425 | 429 | 500.., reason } => return self.lose(reason, now),
             Over::Refused { reason, .. } => reason,
             Over::Closed { code: 1000 | 1008, reason } => {
-                format!("the server ended the attachment: {}", if reason.is_empty() { "no reason" } else { &reason })
+                format!(
+                    "the server ended the attachment: {}",
+                    if reason.is_empty() { "no reason" } else { &reason }
+                )
             }
             Over::Closed { code, reason } => return self.lose(format!("closed with {code} {reason}"), now),
             Over::Lost(reason) => return self.lose(reason, now),

@@ -88,7 +88,9 @@ impl ServerUrl {
     pub(super) fn parse(text: &str) -> Result<ServerUrl, String> {
         let bad = || format!("'{text}' is no URL of a server; write it like http://127.0.0.1:3000");
         if text.starts_with("https://") {
-            return Err("https:// is for browsers; tunnel to the server's port (ssh -L) and use http://".into());
+            return Err(
+                "https:// is for browsers; tunnel to the server's port (ssh -L) and use http://".into()
+            );
         }
         let rest = text.strip_prefix("http://").ok_or_else(bad)?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -137,7 +139,12 @@ impl Endpoint {
                 None => config::socket_path(&proc::runtime_dir_default()),
             },
         };
-        Ok(Endpoint { address: Address::Unix(path), host: "localhost".into(), base_path: String::new(), token })
+        Ok(Endpoint {
+            address: Address::Unix(path),
+            host: "localhost".into(),
+            base_path: String::new(),
+            token,
+        })
     }
 
     /// The target of a request: the path behind the server's base path.
@@ -249,9 +256,9 @@ impl Endpoint {
             if let Some(response) = next {
                 let value = match response.body.is_empty() {
                     true => Value::Null,
-                    false => serde_json::from_slice(&response.body).unwrap_or_else(|_| {
-                        json!({ "error": format!("{} is no wharf server", self.name()) })
-                    }),
+                    false => serde_json::from_slice(&response.body).unwrap_or_else(
+                        |_| json!({ "error": format!("{} is no wharf server", self.name()) }),
+                    ),
                 };
                 return Ok((response.status, value));
             }
@@ -260,7 +267,11 @@ impl Endpoint {
                 Ok(n) => input.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Err(format!("{} has not answered for {} s", self.name(), ANSWER_TIME_MAX.as_secs()));
+                    return Err(format!(
+                        "{} has not answered for {} s",
+                        self.name(),
+                        ANSWER_TIME_MAX.as_secs()
+                    ));
                 }
                 Err(error) => return Err(format!("lost {}: {error}", self.name())),
             }
@@ -285,11 +296,15 @@ impl Endpoint {
         if let Some(terminal) = by_session.first() {
             return Ok((*terminal).clone());
         }
-        let by_id: Vec<&Value> =
-            list.iter().filter(|terminal| !target.is_empty() && field(terminal, "id").starts_with(target)).collect();
+        let by_id: Vec<&Value> = list
+            .iter()
+            .filter(|terminal| !target.is_empty() && field(terminal, "id").starts_with(target))
+            .collect();
         match by_id[..] {
             [terminal] => Ok(terminal.clone()),
-            [] => Err(format!("no session '{target}'; `wharf ls` lists them, `wharf new -s {target}` makes it")),
+            [] => {
+                Err(format!("no session '{target}'; `wharf ls` lists them, `wharf new -s {target}` makes it"))
+            }
             _ => Err(format!("'{target}' is the beginning of several ids; give more of it")),
         }
     }
@@ -297,7 +312,10 @@ impl Endpoint {
     /// The id of [`Endpoint::find`].
     pub(super) fn find_id(&self, target: &str) -> Result<String, String> {
         let terminal = self.find(target)?;
-        terminal["id"].as_str().map(str::to_owned).ok_or_else(|| format!("{} is no wharf server", self.name()))
+        terminal["id"]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| format!("{} is no wharf server", self.name()))
     }
 
     /// The Unix socket, if that is the way.
@@ -326,7 +344,9 @@ impl Endpoint {
 pub(super) fn refusal(status: u16, value: &Value) -> String {
     let message = value["error"].as_str().unwrap_or("the server gave no reason");
     match status {
-        401 | 403 => format!("the server refuses ({status}): {message}; give the token with --token-file or WHARF_TOKEN"),
+        401 | 403 => format!(
+            "the server refuses ({status}): {message}; give the token with --token-file or WHARF_TOKEN"
+        ),
         _ => format!("the server refuses ({status}): {message}"),
     }
 }
@@ -356,7 +376,9 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 pub(super) fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
             _ => format!("%{byte:02X}"),
         })
         .collect()
@@ -364,7 +386,8 @@ pub(super) fn encode(text: &str) -> String {
 
 /// The directory as an absolute path, without following links: a shell shows it as it was typed.
 pub(super) fn absolute(path: &Path) -> Result<String, String> {
-    let path = std::path::absolute(path).map_err(|error| format!("cannot tell the working directory: {error}"))?;
+    let path =
+        std::path::absolute(path).map_err(|error| format!("cannot tell the working directory: {error}"))?;
     path.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.to_string_lossy()))
 }
 
@@ -386,7 +409,9 @@ mod tests {
         assert_eq!(parsed("http://[::1]:3000"), url("[::1]", 3000, "", None));
         assert_eq!(parsed("http://[::1]"), url("[::1]", 80, "", None));
         assert_eq!(parsed("http://h:1/a/b/?t=abc"), url("h", 1, "/a/b", Some("abc")));
-        for bad in ["", "h:1", "http://", "http://:1", "http://h:x", "ftp://h", "http://u@h:1", "http://h:99999"] {
+        for bad in
+            ["", "h:1", "http://", "http://:1", "http://h:x", "ftp://h", "http://u@h:1", "http://h:99999"]
+        {
             assert_eq!(parsed(bad), None, "{bad}");
         }
         assert!(ServerUrl::parse("https://h").unwrap_err().contains("ssh -L"));

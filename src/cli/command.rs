@@ -84,13 +84,20 @@ fn connected(command: Command) -> Command {
                 .value_hint(ValueHint::Url),
         )
         .arg(
-            path("token-file", "FILE", ValueHint::FilePath, "File with the access token [env: WHARF_TOKEN has it]")
-                .help_heading("Server"),
+            path(
+                "token-file",
+                "FILE",
+                ValueHint::FilePath,
+                "File with the access token [env: WHARF_TOKEN has it]",
+            )
+            .help_heading("Server"),
         )
 }
 
 fn session() -> Arg {
-    Arg::new("target").value_name("SESSION").help("Session id, or the id of a terminal (or its first characters)")
+    Arg::new("target")
+        .value_name("SESSION")
+        .help("Session id, or the id of a terminal (or its first characters)")
 }
 
 fn detach_key() -> Arg {
@@ -292,7 +299,10 @@ fn kill() -> Command {
     connected(Command::new("kill"))
         .about("End sessions: their programs are hung up, then killed")
         .after_long_help("Examples:\n\x20 wharf kill work\n\x20 wharf kill --all")
-        .args([session().num_args(0..).required_unless_present("all"), flag("all", "Every session").conflicts_with("target")])
+        .args([
+            session().num_args(0..).required_unless_present("all"),
+            flag("all", "Every session").conflicts_with("target"),
+        ])
 }
 
 fn token() -> Command {
@@ -315,11 +325,16 @@ fn token() -> Command {
              \x20 wharf token url http://10.0.0.7:3000 token",
         )
         .subcommands([
-            Command::new("new")
-                .about("Make a token of 256 random bits; without FILE, print it")
-                .args([file("File to create, mode 0600"), flag("replace", "Replace an existing file").requires("file")]),
+            Command::new("new").about("Make a token of 256 random bits; without FILE, print it").args([
+                file("File to create, mode 0600"),
+                flag("replace", "Replace an existing file").requires("file"),
+            ]),
             Command::new("url").about("Print the URL that opens a server in a browser").args([
-                Arg::new("url").value_name("URL").required(true).value_hint(ValueHint::Url).help("http://HOST:PORT[/BASE]"),
+                Arg::new("url")
+                    .value_name("URL")
+                    .required(true)
+                    .value_hint(ValueHint::Url)
+                    .help("http://HOST:PORT[/BASE]"),
                 file("File with the token [env: WHARF_TOKEN has it]"),
             ]),
         ])
@@ -335,9 +350,13 @@ fn completions() -> Command {
              \x20 wharf completions fish > ~/.config/fish/completions/wharf.fish\n\
              \x20 wharf completions elvish >> ~/.config/elvish/rc.elv",
         )
-        .arg(Arg::new("shell").value_name("SHELL").required(true).help("The shell").value_parser(PossibleValuesParser::new([
-            "bash", "zsh", "fish", "elvish",
-        ])))
+        .arg(
+            Arg::new("shell")
+                .value_name("SHELL")
+                .required(true)
+                .help("The shell")
+                .value_parser(PossibleValuesParser::new(["bash", "zsh", "fish", "elvish"])),
+        )
 }
 
 fn man() -> Command {

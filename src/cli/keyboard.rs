@@ -152,7 +152,9 @@ fn is_report(sequence: &[u8]) -> bool {
     if let Some((kind, body)) = string_body(sequence) {
         // DECRQSS and XTGETTCAP answers, DA3, XTVERSION; colours and clipboard; kitty graphics.
         return match kind {
-            b'P' => [b"0$r".as_slice(), b"1$r", b"0+r", b"1+r", b"!|", b">|"].iter().any(|p| body.starts_with(p)),
+            b'P' => {
+                [b"0$r".as_slice(), b"1$r", b"0+r", b"1+r", b"!|", b">|"].iter().any(|p| body.starts_with(p))
+            }
             b']' => body.first().is_some_and(u8::is_ascii_digit),
             b'_' => body.starts_with(b"G"),
             _ => false,
@@ -180,7 +182,9 @@ fn is_report(sequence: &[u8]) -> bool {
         // Mouse. A press or the wheel is use; motion and releases come by themselves.
         (b'<', b"", b'M') => first & 32 != 0,
         (b'<', b"", b'm') => true,
-        (0, b"", b'M') if !csi.params.is_empty() => first.wrapping_sub(32) & 3 == 3 || first.wrapping_sub(32) & 32 != 0,
+        (0, b"", b'M') if !csi.params.is_empty() => {
+            first.wrapping_sub(32) & 3 == 3 || first.wrapping_sub(32) & 32 != 0
+        }
         (0, b"", b'M') => false,
         _ => false,
     }
@@ -216,7 +220,8 @@ mod tests {
 
     #[test]
     fn keys_are_forwarded_unchanged_however_reads_cut_them() {
-        let keys = "ls\r\x1b[A\x1bOP\x1b[1;5C\x1b[97;5u\x1b[15~\x1bx\x03é你好👨‍👩‍👧\x1b[200~a\x1b[201~\x1b[1;2R\x1b[Z";
+        let keys =
+            "ls\r\x1b[A\x1bOP\x1b[1;5C\x1b[97;5u\x1b[15~\x1bx\x03é你好👨‍👩‍👧\x1b[200~a\x1b[201~\x1b[1;2R\x1b[Z";
         for chunk in 1..keys.len() {
             let reads: Vec<&[u8]> = keys.as_bytes().chunks(chunk).collect();
             assert_eq!(typed("C-\\", &reads), [keys], "in reads of {chunk}");
@@ -241,10 +246,28 @@ mod tests {
     #[test]
     fn reports_are_no_use() {
         for report in [
-            "\x1b[?1;2c", "\x1b[>0;276;0c", "\x1b[0n", "\x1b[24;80R", "\x1b[?1;1R", "\x1b[?2026;2$y", "\x1b[4;2$y",
-            "\x1b[?5u", "\x1b[?997;1n", "\x1b[I", "\x1b[O", "\x1b[<35;10;10M", "\x1b[<0;10;10m", "\x1b[M#!!",
-            "\x1b]11;rgb:0000/0000/0000\x1b\\", "\x1b]4;1;rgb:00/00/00\x07", "\x1b]52;c;QUFB\x07", "\x1bP1$r0m\x1b\\",
-            "\x1bP>|xterm(390)\x1b\\", "\x1bP!|00000000\x1b\\", "\x1b_Gi=31;OK\x1b\\", "\x1b[8;24;80t",
+            "\x1b[?1;2c",
+            "\x1b[>0;276;0c",
+            "\x1b[0n",
+            "\x1b[24;80R",
+            "\x1b[?1;1R",
+            "\x1b[?2026;2$y",
+            "\x1b[4;2$y",
+            "\x1b[?5u",
+            "\x1b[?997;1n",
+            "\x1b[I",
+            "\x1b[O",
+            "\x1b[<35;10;10M",
+            "\x1b[<0;10;10m",
+            "\x1b[M#!!",
+            "\x1b]11;rgb:0000/0000/0000\x1b\\",
+            "\x1b]4;1;rgb:00/00/00\x07",
+            "\x1b]52;c;QUFB\x07",
+            "\x1bP1$r0m\x1b\\",
+            "\x1bP>|xterm(390)\x1b\\",
+            "\x1bP!|00000000\x1b\\",
+            "\x1b_Gi=31;OK\x1b\\",
+            "\x1b[8;24;80t",
         ] {
             let text = format!("a{report}b");
             assert_eq!(typed("none", &[text.as_bytes()]), ["a".into(), format!("-{report}"), "b".into()]);

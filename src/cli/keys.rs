@@ -67,9 +67,10 @@ impl Key {
         let (mut rest, mut modifiers) = (name, 0);
         loop {
             let lower = rest.to_ascii_lowercase();
-            let prefix = [("c-", CTRL), ("ctrl-", CTRL), ("m-", ALT), ("alt-", ALT), ("s-", SHIFT), ("shift-", SHIFT)]
-                .into_iter()
-                .find(|(prefix, _)| lower.len() > prefix.len() && lower.starts_with(prefix));
+            let prefix =
+                [("c-", CTRL), ("ctrl-", CTRL), ("m-", ALT), ("alt-", ALT), ("s-", SHIFT), ("shift-", SHIFT)]
+                    .into_iter()
+                    .find(|(prefix, _)| lower.len() > prefix.len() && lower.starts_with(prefix));
             if let Some((prefix, modifier)) = prefix {
                 modifiers |= modifier;
                 rest = &rest[prefix.len()..];
@@ -92,7 +93,11 @@ impl Key {
             })?,
         };
         let key = Key { base, modifiers };
-        if key.bytes().is_empty() { Err(format!("'{name}' is no key that a terminal can send")) } else { Ok(key) }
+        if key.bytes().is_empty() {
+            Err(format!("'{name}' is no key that a terminal can send"))
+        } else {
+            Ok(key)
+        }
     }
 
     /// What a terminal in its default modes sends; empty when it sends nothing for this key.
@@ -139,10 +144,13 @@ impl Key {
             _ => return false,
         };
         // Event type 3 after a colon is the release of the key.
-        let released = csi.params.split(|byte| *byte == b';').nth(1).is_some_and(|param| param.ends_with(b":3"));
+        let released =
+            csi.params.split(|byte| *byte == b';').nth(1).is_some_and(|param| param.ends_with(b":3"));
         // Caps lock (64) and num lock (128) change nothing.
         let modifiers = modifiers.saturating_sub(1) & 0x3f;
-        !released && code == u32::from(character.to_ascii_lowercase()) && modifiers == u32::from(self.modifiers)
+        !released
+            && code == u32::from(character.to_ascii_lowercase())
+            && modifiers == u32::from(self.modifiers)
     }
 }
 
@@ -203,10 +211,27 @@ mod tests {
     #[test]
     fn names_give_what_a_terminal_sends() {
         for (name, bytes) in [
-            ("a", "a"), ("é", "é"), ("C-c", "\x03"), ("^C", "\x03"), ("ctrl-c", "\x03"), ("C-\\", "\x1c"), ("C-Space", "\0"),
-            ("M-x", "\x1bx"), ("C-M-a", "\x1b\x01"), ("Enter", "\r"), ("tab", "\t"), ("S-Tab", "\x1b[Z"), ("Escape", "\x1b"),
-            ("Up", "\x1b[A"), ("C-Up", "\x1b[1;5A"), ("F1", "\x1bOP"), ("S-F5", "\x1b[15;2~"), ("Delete", "\x1b[3~"),
-            ("^", "^"), ("-", "-"), ("C--", ""),
+            ("a", "a"),
+            ("é", "é"),
+            ("C-c", "\x03"),
+            ("^C", "\x03"),
+            ("ctrl-c", "\x03"),
+            ("C-\\", "\x1c"),
+            ("C-Space", "\0"),
+            ("M-x", "\x1bx"),
+            ("C-M-a", "\x1b\x01"),
+            ("Enter", "\r"),
+            ("tab", "\t"),
+            ("S-Tab", "\x1b[Z"),
+            ("Escape", "\x1b"),
+            ("Up", "\x1b[A"),
+            ("C-Up", "\x1b[1;5A"),
+            ("F1", "\x1bOP"),
+            ("S-F5", "\x1b[15;2~"),
+            ("Delete", "\x1b[3~"),
+            ("^", "^"),
+            ("-", "-"),
+            ("C--", ""),
         ] {
             let sent = Key::parse(name).map(Key::bytes).unwrap_or_default();
             assert_eq!(String::from_utf8(sent).unwrap(), bytes, "{name}");
@@ -217,7 +242,9 @@ mod tests {
     #[test]
     fn a_key_is_known_in_every_encoding_but_not_when_released() {
         let key = Key::parse("C-\\").unwrap();
-        assert!(key.is(b"\x1c") && key.is(b"\x1b[92;5u") && key.is(b"\x1b[27;5;92~") && key.is(b"\x1b[92;133u"));
+        assert!(
+            key.is(b"\x1c") && key.is(b"\x1b[92;5u") && key.is(b"\x1b[27;5;92~") && key.is(b"\x1b[92;133u")
+        );
         assert!(!key.is(b"\x1b[92;5:3u") && !key.is(b"\x1b[92;6u") && !key.is(b"\\") && !key.is(b"\x1b[92u"));
     }
 

@@ -66,7 +66,12 @@ pub(super) struct Link {
 
 impl Link {
     /// Begins to connect; `target` is the path with its query, without the base path.
-    pub(super) fn start(endpoint: &Endpoint, target: &str, attempt: usize, now: Instant) -> Result<Link, String> {
+    pub(super) fn start(
+        endpoint: &Endpoint,
+        target: &str,
+        attempt: usize,
+        now: Instant,
+    ) -> Result<Link, String> {
         let stream = endpoint.start_connecting(attempt).map_err(|error| endpoint.unreachable(&error))?;
         let key = client_key(random()?);
         let authorization = endpoint.authorization();
@@ -194,7 +199,8 @@ impl Link {
                 Phase::Connecting => None,
                 Phase::Upgrading(reader) => match reader.next(&mut self.input, self.eof) {
                     Ok(Some(response)) if response.status == 101 => {
-                        let accepted = response.header("Sec-WebSocket-Accept") == Some(&accept_key(&self.key));
+                        let accepted =
+                            response.header("Sec-WebSocket-Accept") == Some(&accept_key(&self.key));
                         self.phase = Phase::Open;
                         return Some(match accepted {
                             true => Event::Open,

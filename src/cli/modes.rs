@@ -13,7 +13,8 @@ const KEYBOARD_PUSHES_MAX: u32 = 64;
 
 /// Off: application cursor keys, reverse video, origin, mouse of every kind and encoding, focus reports,
 /// paste brackets, in-band resize, colour scheme reports, synchronized output, margins. On: wrap, cursor.
-const MODES_OFF: &[u8] = b"\x1b[?2026l\x1b[?1;5;6;9;69;1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031;2048l\x1b[?7;25h";
+const MODES_OFF: &[u8] =
+    b"\x1b[?2026l\x1b[?1;5;6;9;69;1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2031;2048l\x1b[?7;25h";
 /// Insert and newline mode off, numeric keypad, ASCII in both sets and shifted in, modifyOtherKeys off, the
 /// terminal's own cursor, plain text, no open link.
 const REST_OFF: &[u8] = b"\x1b[4;20l\x1b>\x1b(B\x1b)B\x0f\x1b[>4m\x1b[0 q\x1b[m\x1b]8;;\x1b\\";
@@ -199,7 +200,10 @@ mod tests {
     #[test]
     fn margins_colours_and_tab_stops_are_reset_when_they_were_set() {
         assert_eq!(restored("\x1b[2;5r"), "\x1b7\x1b[r\x1b8");
-        assert_eq!(restored("\x1b]11;red\x07\x1b]11;?\x07\x1b]4;1;blue\x1b\\"), "\x1b]111\x1b\\\x1b]104\x1b\\");
+        assert_eq!(
+            restored("\x1b]11;red\x07\x1b]11;?\x07\x1b]4;1;blue\x1b\\"),
+            "\x1b]111\x1b\\\x1b]104\x1b\\"
+        );
         assert_eq!(restored("\x1b]10;?\x07"), "");
         assert_eq!(restored("\x1b[3g"), "\x1b[?5W");
     }

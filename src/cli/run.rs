@@ -22,12 +22,12 @@ use super::tty::{self, Output, RawMode};
 use super::verbs::{chosen_session, chosen_size};
 use super::{Failure, complain};
 use crate::limits::{
-    HANGUP_GRACE, INPUT_BYTES_MAX, OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTPUT_FRAME_BYTES_MAX, READ_BYTES,
-    SCROLLBACK_LINES,
+    HANGUP_GRACE, INPUT_BYTES_MAX, OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTPUT_FRAME_BYTES_MAX,
+    READ_BYTES, SCROLLBACK_LINES,
 };
+use crate::os::pty;
 use crate::os::signals::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGWINCH, Signals};
 use crate::os::spawn::{self, Child, Exit, Program};
-use crate::os::pty;
 use crate::terminal::GridSize;
 use crate::terminal::screen::Screen;
 use crate::wire::agent_frames::{ToAgent, exit_json, parse_to_agent};
@@ -52,12 +52,14 @@ pub(super) fn run(options: &ArgMatches) -> Result<u8, Failure> {
         arg0: None,
         args: command.collect(),
         env: environment(&session, &endpoint),
-        cwd: std::env::current_dir().map_err(|error| format!("cannot tell the working directory: {error}"))?,
+        cwd: std::env::current_dir()
+            .map_err(|error| format!("cannot tell the working directory: {error}"))?,
     };
     let failed = |error| format!("cannot catch signals: {error}");
     let mut signals = Signals::install_for(&[SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGWINCH]).map_err(failed)?;
 
-    let newlines = options.get_one::<String>("newlines").map_or(String::new(), |how| format!("&newlines={how}"));
+    let newlines =
+        options.get_one::<String>("newlines").map_or(String::new(), |how| format!("&newlines={how}"));
     let mut mirror = Mirror::new(endpoint, session, newlines, size);
     mirror.register_first()?;
     let child = spawn::spawn(&program, size.cols(), size.rows()).map_err(|error| error.to_string())?;
@@ -210,7 +212,9 @@ impl Mirror {
     fn output(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.screen.feed(bytes, None);
         self.has_output = true;
-        let Some(link) = self.link.as_mut().filter(|_| self.registered && !self.behind) else { return Ok(()) };
+        let Some(link) = self.link.as_mut().filter(|_| self.registered && !self.behind) else {
+            return Ok(());
+        };
         if link.unsent_bytes() >= OUTBOUND_BYTES_HIGH {
             self.behind = true;
             return Ok(());
@@ -267,7 +271,8 @@ impl Run {
     fn turn(&mut self, signals: &mut Signals) -> Result<(), String> {
         let when = |wanted: bool, flags: PollFlags| if wanted { flags } else { PollFlags::empty() };
         let stdin = rustix::stdio::stdin();
-        let (has_room, takes) = (self.output.pending_bytes() < OUTPUT_BYTES_MAX, self.input.len() < INPUT_BYTES_MAX);
+        let (has_room, takes) =
+            (self.output.pending_bytes() < OUTPUT_BYTES_MAX, self.input.len() < INPUT_BYTES_MAX);
         let master = when(self.master_open && has_room, PollFlags::IN)
             | when(self.master_open && !self.input.is_empty(), PollFlags::OUT);
         let link = self.mirror.link.as_ref();
@@ -282,7 +287,10 @@ impl Run {
                 (signals.as_fd(), PollFlags::IN),
                 (stdin, when(self.stdin_open && takes, PollFlags::IN)),
                 (self.output.as_fd(), when(self.output.pending_bytes() > 0, PollFlags::OUT)),
-                (link.map_or(stdin, Link::as_fd), link.map_or(PollFlags::empty(), |link| link.interest(takes))),
+                (
+                    link.map_or(stdin, Link::as_fd),
+                    link.map_or(PollFlags::empty(), |link| link.interest(takes)),
+                ),
                 (self.child.master.as_fd(), master),
             ],
             deadlines.into_iter().flatten().min(),
@@ -464,7 +472,10 @@ impl Run {
             let fds = [
                 (signals.as_fd(), PollFlags::IN),
                 (output, wanted),
-                (link.map_or(output, Link::as_fd), link.map_or(PollFlags::empty(), |link| link.interest(true))),
+                (
+                    link.map_or(output, Link::as_fd),
+                    link.map_or(PollFlags::empty(), |link| link.interest(true)),
+                ),
             ];
             let [_, output, socket] = tty::wait(fds, Some(until))?;
             let received = signals.drain();

@@ -230,7 +230,17 @@ mod tests {
     #[test]
     fn sequences_are_found_however_the_stream_is_cut() {
         let stream = b"a\x1b[1;2Hb\x1b]2;t\x07\x1b]2;u\x1b\\\x1bP$qm\x1b\\\x1b(0\x1b=c";
-        let want = ["a", "+\x1b[1;2H", "b", "+\x1b]2;t\x07", "+\x1b]2;u\x1b\\", "+\x1bP$qm\x1b\\", "+\x1b(0", "+\x1b=", "c"];
+        let want = [
+            "a",
+            "+\x1b[1;2H",
+            "b",
+            "+\x1b]2;t\x07",
+            "+\x1b]2;u\x1b\\",
+            "+\x1bP$qm\x1b\\",
+            "+\x1b(0",
+            "+\x1b=",
+            "c",
+        ];
         for chunk in 1..stream.len() {
             assert_eq!(pieces(Writer::Program, stream, chunk), want, "in chunks of {chunk}");
         }

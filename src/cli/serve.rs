@@ -80,7 +80,10 @@ mod tests {
         let config = parsed(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(config.listen.len(), 3);
         assert_eq!(config.listen[1], ListenAddr::Unix("/x.sock".into()));
-        assert_eq!((config.base_path.as_str(), config.hosts), ("/a/b", vec!["h1".to_owned(), "h2".to_owned()]));
+        assert_eq!(
+            (config.base_path.as_str(), config.hosts),
+            ("/a/b", vec!["h1".to_owned(), "h2".to_owned()])
+        );
         assert_eq!((config.replay_bytes, config.scrollback_lines, config.terminals_max), (4 << 20, 0, 7));
         assert_eq!(config.linger, Duration::from_secs(7200));
         assert_eq!((config.shell, config.shell_integration), (Some("/bin/sh".into()), false));

@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn times_are_what_the_server_writes() {
-        for seconds in [0, 951_782_399, 951_782_400, 951_868_800, 1_709_164_800, 4_102_444_799, 1_796_000_123] {
+        for seconds in [0, 951_782_399, 951_782_400, 951_868_800, 1_709_164_800, 4_102_444_799, 1_796_000_123]
+        {
             assert_eq!(unix_seconds(&rfc3339(seconds * 1000 + 7)), Some(seconds));
         }
         for bad in ["", "Z", "1969-12-31T00:00:00Z", "2020-13-01T00:00:00Z", "2020-01-01", "x-y-zTa:b:cZ"] {

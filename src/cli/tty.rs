@@ -91,7 +91,8 @@ impl Output {
     pub(super) fn new() -> Output {
         let stdout = rustix::stdio::stdout();
         let is_pipe = || {
-            rustix::fs::fstat(stdout).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+            rustix::fs::fstat(stdout)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
         };
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let own = (isatty(stdout) || is_pipe())
@@ -130,7 +131,10 @@ impl Output {
             let rest = &self.pending[self.written..];
             let wrote = match &self.own {
                 Some(own) => rustix::io::write(own, rest),
-                None => rustix::io::write(rustix::stdio::stdout(), &rest[..rest.len().min(BLOCKING_WRITE_BYTES_MAX)]),
+                None => rustix::io::write(
+                    rustix::stdio::stdout(),
+                    &rest[..rest.len().min(BLOCKING_WRITE_BYTES_MAX)],
+                ),
             };
             match wrote {
                 Ok(n) => self.written += n,
@@ -169,7 +173,10 @@ pub(super) fn wait<const N: usize>(
     let timeout = until.map(|until| {
         // One more millisecond: who wakes too early finds nothing due and would spin.
         let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-        Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() }
+        Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        }
     });
     match rustix::event::poll(&mut polled, timeout.as_ref()) {
         Ok(_) => {}

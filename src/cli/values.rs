@@ -14,9 +14,8 @@ pub(super) const TERMINALS_MAX: usize = 100_000;
 /// A year: longer is "for ever", and no clock can count it wrong.
 const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-const _: () = assert!(
-    limits::SCREEN_LAG_BYTES_MAX + limits::PTY_BITE_BYTES + limits::READ_BYTES < REPLAY_BYTES_MIN
-);
+const _: () =
+    assert!(limits::SCREEN_LAG_BYTES_MAX + limits::PTY_BITE_BYTES + limits::READ_BYTES < REPLAY_BYTES_MIN);
 
 /// `120x36`.
 pub(super) fn parse_size(text: &str) -> Result<GridSize, String> {
@@ -73,7 +72,8 @@ mod tests {
 
     #[test]
     fn durations() {
-        for (text, seconds) in [("0", 0), ("600", 600), ("5s", 5), ("10m", 600), ("2h", 7200), ("1d", 86400)] {
+        for (text, seconds) in [("0", 0), ("600", 600), ("5s", 5), ("10m", 600), ("2h", 7200), ("1d", 86400)]
+        {
             assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for bad in ["", "m", "-1", "1.5m", "9999999999999999999", "9999999999999999h", "366d", "10 m"] {

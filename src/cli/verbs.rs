@@ -34,12 +34,12 @@ pub(super) fn chosen_size(options: &ArgMatches) -> Result<GridSize, String> {
 /// `--session`, else a name that is easy to say.
 pub(super) fn chosen_session(options: &ArgMatches) -> Result<String, String> {
     const HOW: [&str; 16] = [
-        "amber", "brisk", "calm", "deft", "eager", "fair", "grand", "hardy", "keen", "lucid", "merry", "noble",
-        "plain", "quick", "sunny", "tidy",
+        "amber", "brisk", "calm", "deft", "eager", "fair", "grand", "hardy", "keen", "lucid", "merry",
+        "noble", "plain", "quick", "sunny", "tidy",
     ];
     const WHAT: [&str; 16] = [
-        "anchor", "beacon", "buoy", "canal", "ferry", "gull", "harbor", "island", "jetty", "keel", "lagoon", "mast",
-        "oar", "pier", "reef", "tide",
+        "anchor", "beacon", "buoy", "canal", "ferry", "gull", "harbor", "island", "jetty", "keel", "lagoon",
+        "mast", "oar", "pier", "reef", "tide",
     ];
     if let Some(session) = options.get_one::<String>("session") {
         return Ok(session.clone());
@@ -58,7 +58,8 @@ fn chosen_directory(options: &ArgMatches, endpoint: &Endpoint) -> Result<String,
     if endpoint.socket_path().is_none() {
         return Ok("/".into());
     }
-    let here = std::env::current_dir().map_err(|error| format!("cannot tell the working directory: {error}"))?;
+    let here =
+        std::env::current_dir().map_err(|error| format!("cannot tell the working directory: {error}"))?;
     let place = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
     let said = std::env::var_os("PWD").map(PathBuf::from);
     absolute(&said.filter(|path| path.is_absolute() && place(path) == place(&here)).unwrap_or(here))
@@ -119,13 +120,14 @@ fn row(terminal: &Value, now: u64) -> [String; 7] {
         Some(then) => duration_text(Duration::from_secs(now.saturating_sub(then))),
         None => "-".into(),
     };
-    let state = match (terminal["exited"].as_bool(), terminal["signal"].as_i64(), terminal["exitCode"].as_i64()) {
-        (Some(true), Some(signal), _) => format!("killed by signal {signal}"),
-        (Some(true), None, Some(code)) => format!("exited with {code}"),
-        (Some(true), None, None) => "ended".into(),
-        _ if terminal["agentOwned"].as_bool() == Some(true) => "running (agent)".into(),
-        _ => "running".into(),
-    };
+    let state =
+        match (terminal["exited"].as_bool(), terminal["signal"].as_i64(), terminal["exitCode"].as_i64()) {
+            (Some(true), Some(signal), _) => format!("killed by signal {signal}"),
+            (Some(true), None, Some(code)) => format!("exited with {code}"),
+            (Some(true), None, None) => "ended".into(),
+            _ if terminal["agentOwned"].as_bool() == Some(true) => "running (agent)".into(),
+            _ => "running".into(),
+        };
     [
         text("sessionId"),
         text("title"),
@@ -140,7 +142,8 @@ fn row(terminal: &Value, now: u64) -> [String; 7] {
 pub(super) fn screen(options: &ArgMatches) -> Result<u8, Failure> {
     let endpoint = Endpoint::from_options(options)?;
     let id = endpoint.find_id(target(options))?;
-    let mut query = vec![if options.get_flag("vt") { "format=vt".to_owned() } else { "format=text".to_owned() }];
+    let mut query =
+        vec![if options.get_flag("vt") { "format=vt".to_owned() } else { "format=text".to_owned() }];
     if let Some(lines) = options.get_one::<u64>("lines") {
         query.push(format!("lines={lines}"));
     }
