@@ -20,7 +20,7 @@ const PATIENCE_MS = 8_000;
 export function makeHome() {
   const home = mkdtempSync(join(tmpdir(), "wharf-browser-"));
   writeFileSync(join(home, ".bashrc"), "PS1='$ '\nunset HISTFILE\n");
-  writeFileSync(join(home, ".vimrc"), "set noswapfile nocompatible\nsyntax on\n");
+  writeFileSync(join(home, ".vimrc"), "set nocompatible noswapfile noruler\nsyntax on\n");
   return home;
 }
 
