@@ -436,3 +436,232 @@ fn nushell_tells_what_runs_and_where() {
     // Its own way to say that a signal ended a command.
     converse("nu", true, "D;-2");
 }
+
+// ---- nothing else is different ----
+
+/// What a shell answers, with the integration and without. The question is a script, and `how` runs it.
+fn same(shell: &str, args: &[&str], how: &str, question: &str, home: impl Fn() -> Home) {
+    let script = format!("({question}) > answer 2>&1; echo answered");
+    let answer = |mut terminal: Terminal| {
+        terminal.until(PROMPT);
+        terminal.type_in(&format!("{how} ./question\r"));
+        terminal.until("answered\r\n");
+        fs::read_to_string(terminal.home.path.join("answer")).unwrap()
+    };
+    let bare = answer(home().file("question", &script).start_bare(shell, args));
+    assert_eq!(answer(home().file("question", &script).start(shell, args)), bare, "{shell} {args:?}");
+}
+
+#[test]
+fn children_have_the_environment_that_they_would_have_without_us() {
+    let given = || {
+        let home = home("children").file(".bash_profile", BASHRC);
+        let dotdir = home.path(".");
+        home.set("ZDOTDIR", &dotdir)
+            .set("ENV", "/nonexistent")
+            .set("XDG_DATA_DIRS", "/a b:/c")
+            .set("HISTFILE", "/h")
+    };
+    // What bash and Nushell count and measure is not the same twice.
+    let question = "env | grep -vE '^(_|CMD_DURATION_MS)=' | sort";
+    for shell in ["bash", "zsh", "fish", "elvish", "nu"] {
+        for args in [&[][..], &["-l"]].into_iter().filter(|args| shell != "elvish" || args.is_empty()) {
+            same(shell, args, "sh", question, || home("children").file(".bash_profile", BASHRC));
+            same(shell, args, "sh", question, given);
+        }
+    }
+}
+
+#[test]
+fn bash_and_zsh_keep_their_options_and_variables() {
+    for args in [&[][..], &["-l"]] {
+        let bash = "set -o; shopt; echo $HISTFILE; set | grep -iE '^(posix|env)'; trap";
+        same("bash", args, ".", bash, || home("options").file(".bash_profile", BASHRC));
+        let zsh = "setopt; alias; echo $HISTFILE; sched; set | grep -E '^(ZDOTDIR|WHARF)'";
+        same("zsh", args, ".", zsh, || home("options"));
+    }
+}
+
+// ---- bash ----
+
+/// A bash whose user has these lines in ~/.bashrc, at its first prompt.
+fn bash(name: &str, rc: &str) -> Terminal {
+    let mut terminal = Home::new(name).file(".bashrc", &format!("PS1='{PROMPT}'\n{rc}")).start("bash", &[]);
+    terminal.prompt();
+    terminal
+}
+
+/// All that a prompt and a command should bring, and the exit code that the command after it sees.
+fn sound(terminal: &mut Terminal) {
+    let failed = terminal.run("sh -c 'exit 7'");
+    assert_eq!(
+        (marks(&failed.before), titles(&failed.before)),
+        (vec!["B".into(), "C".into()], vec!["sh -c 'exit 7'".into()])
+    );
+    assert_eq!(
+        (marks(&failed.after), titles(&failed.after)),
+        (vec!["D;7".into(), "A".into()], vec!["~".into()])
+    );
+    assert_eq!(terminal.ask("echo $?")[0], "7");
+}
+
+#[test]
+fn a_login_bash_reads_what_a_login_bash_reads() {
+    let profile = "echo profile $- $(shopt login_shell) $ENV $WHARF_ENV $POSIXLY_CORRECT; PS1='READY> '\n";
+    let home = Home::new("bash-login").set("ENV", "/the/users").file(".bash_profile", profile);
+    let home = home
+        .file(".bashrc", "echo not this\n")
+        .file(".profile", "echo nor this\n")
+        .file(".bash_logout", "echo bye\n");
+    let mut terminal = home.start("bash", &["-l"]);
+    let start = visible(&terminal.prompt());
+    assert!(start.contains("login_shell on /the/users\n") && !start.contains("this"), "{start}");
+    sound(&mut terminal);
+    assert_eq!(
+        terminal.ask("echo $HISTFILE; set -o | grep posix"),
+        [terminal.home.path(".bash_history").as_str(), "posix          \toff"]
+    );
+    terminal.type_in("logout\r");
+    let (code, text) = terminal.end();
+    assert!(code == Some(0) && text.contains("bye"), "{text}");
+
+    let mut terminal =
+        Home::new("bash-profile").file(".profile", "PS1='READY> '; echo mine\n").start("bash", &["--login"]);
+    assert!(terminal.prompt().contains("mine"));
+    sound(&mut terminal);
+}
+
+#[test]
+fn bash_reads_the_rcfile_it_is_given() {
+    let home = Home::new("bash-rcfile")
+        .file("my rc", "PS1='READY> '; echo mine\n")
+        .file(".bashrc", "echo not this\n");
+    let rc = home.path("my rc");
+    let mut terminal = home.start("bash", &["--noediting", "--rcfile", &rc]);
+    let start = terminal.prompt();
+    assert!(start.contains("mine") && !start.contains("not this"), "{start}");
+    assert_eq!(terminal.ask("env | grep -c WHARF")[0], "0");
+}
+
+#[test]
+fn bash_prompt_commands_of_every_kind_live_on() {
+    // Arrays, strings with loose ends, and a prompt that each of them draws anew.
+    for (name, rc) in [
+        ("array", "PROMPT_COMMAND=('echo one $?' 'echo two $?; PS1=\"READY> \"')"),
+        ("string", "PROMPT_COMMAND='echo one $?; echo two $?; PS1=\"READY> \";'"),
+        ("strict", "set -u; PROMPT_COMMAND='echo one $?; echo two'"),
+    ] {
+        let mut terminal = bash(&format!("bash-{name}"), rc);
+        sound(&mut terminal);
+        let failed = terminal.run("(exit 9)").after;
+        assert!(failed.contains("one 9\r\ntwo"), "{name}: {failed}");
+        // Their own PS1 is what they see, and they still see the exit code.
+        terminal.run("PROMPT_COMMAND+='; seen=$?$PS1'");
+        terminal.run("true");
+        terminal.run("(exit 6)");
+        let seen = terminal.ask("echo \"${seen/Y/y}\"").remove(0);
+        assert!(seen.ends_with("READy> ") || seen.ends_with("READy>"), "{name}: {seen}");
+        assert_eq!(marks(&terminal.run("true").after), ["D;0", "A"]);
+    }
+}
+
+#[test]
+fn bash_prompt_commands_that_come_later_see_the_exit_code() {
+    let mut terminal = bash("bash-appended", "");
+    terminal.run("PROMPT_COMMAND=\"$PROMPT_COMMAND; late=\\$?\"");
+    for code in ["3", "4"] {
+        terminal.run(&format!("(exit {code})"));
+        assert_eq!(terminal.ask("echo $late")[0], code);
+    }
+    terminal.run("PROMPT_COMMAND=(\"$PROMPT_COMMAND\" 'other=$?')");
+    for code in ["5", "6"] {
+        terminal.run(&format!("(exit {code})"));
+        assert_eq!(terminal.ask("echo $late$other")[0], format!("{code}{code}"));
+    }
+    sound(&mut terminal);
+}
+
+#[test]
+fn bash_lets_other_hooks_come_later() {
+    let mut terminal = bash("bash-later", "");
+    terminal.run("late() { PS1='later READY> '; }; PROMPT_COMMAND=\"$PROMPT_COMMAND; late\"");
+    terminal.run("true");
+    sound(&mut terminal);
+    terminal.run("PS1='other READY> '; unset -f late; late() { :; }");
+    sound(&mut terminal);
+    terminal.run("PS0='now '");
+    sound(&mut terminal);
+}
+
+#[test]
+fn bash_errexit_nounset_and_xtrace_end_nothing() {
+    let mut terminal = bash("bash-strict", "set -eu");
+    assert_eq!(marks(&terminal.run("! true").after), ["D;1", "A"]);
+    assert_eq!(terminal.ask("echo $-")[0], "ehimuBHs");
+    terminal.type_in("set -x\r");
+    terminal.prompt();
+    let traced = visible(&terminal.run("true").after);
+    assert!(traced.lines().filter(|line| line.starts_with('+')).count() <= 3, "{traced}");
+    terminal.type_in("false\r");
+    assert_eq!(terminal.end().0, Some(1));
+}
+
+#[test]
+fn bash_users_debug_trap_and_special_variables_are_untouched() {
+    let mut terminal = bash("bash-debug", "trap 'seen+=(\"$BASH_COMMAND\")' DEBUG");
+    sound(&mut terminal);
+    assert!(terminal.ask("trap -p DEBUG")[0].starts_with("trap -- 'seen+="));
+    terminal.run("false | true | (exit 4)");
+    assert_eq!(terminal.ask("echo ${PIPESTATUS[*]}")[0], "1 0 4");
+    terminal.run("trap - DEBUG");
+    terminal.run("true first last");
+    assert_eq!(terminal.ask("echo $_")[0], "last");
+}
+
+#[test]
+fn bash_history_is_the_users_and_a_hidden_line_stays_hidden() {
+    let mut terminal =
+        bash("bash-history", "HISTCONTROL=ignorespace; HISTTIMEFORMAT='%F '; HISTIGNORE='hidden*'");
+    terminal.run("echo shown");
+    assert_eq!(titles(&terminal.run(" echo secret").before), [""; 0]);
+    assert_eq!(titles(&terminal.run("hidden 2>/dev/null").before), [""; 0]);
+    assert_eq!(titles(&terminal.run("echo shown again").before), ["echo shown again"]);
+    let history = terminal.ask("HISTTIMEFORMAT= history").join("\n");
+    assert_eq!(history, "    1  echo shown\n    2  echo shown again\n    3  HISTTIMEFORMAT= history");
+
+    let mut terminal = bash("bash-repeated", "HISTCONTROL=ignoreboth");
+    terminal.run("true");
+    assert_eq!(titles(&terminal.run("true").before), ["true"]);
+}
+
+#[test]
+fn bash_without_expansion_of_prompts_shows_no_litter() {
+    let mut terminal = bash("bash-promptvars", "shopt -u promptvars; PS0='plain '");
+    let ran = terminal.run("false");
+    assert!(ran.before.contains("plain \x1b]133;C") && !ran.before.contains("__wharf"), "{}", ran.before);
+    assert_eq!(marks(&ran.after), ["D;1", "A"]);
+}
+
+#[test]
+fn bash_lines_that_span_lines_have_one_line_as_title() {
+    let mut terminal = bash("bash-lines", "PS2='more '");
+    terminal.type_in("echo 'one\r");
+    terminal.until("more ");
+    assert_eq!(titles(&terminal.run("two'").before), ["echo 'one two'"]);
+}
+
+#[test]
+fn bash_before_ps0_marks_commands_by_a_trap_that_leaves_before_they_run() {
+    let home = Home::new("bash-old").file(".bashrc", "PS1='READY> '\n");
+    let launch = home.launch("bash", &[]);
+    let script = home.path("run $HOME 'x'/shell-integration/bash/wharf.bash");
+    let text = fs::read_to_string(&script).unwrap();
+    let old = text.replace("BASH_VERSINFO[1] < 4", "1").replace("BASH_VERSINFO[0] == 4", "1");
+    assert_ne!(text, old);
+    fs::write(script, old).unwrap();
+    let mut terminal = Terminal::new(&find("bash"), launch, home);
+    terminal.prompt();
+    sound(&mut terminal);
+    let trap = terminal.run("trap 'echo mine' DEBUG; trap -p DEBUG");
+    assert!(trap.before.contains("trap -- 'echo mine' DEBUG\r\n"), "{}", trap.before);
+}
