@@ -1,6 +1,8 @@
 //! Each supported shell on a real PTY, with startup files of a user and the integration: what it tells the
 //! terminal, and that nothing else is different.
 
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -70,9 +72,14 @@ impl Home {
         Terminal::new(&find(shell), launch, self)
     }
 
+    /// Nothing of ours.
+    fn bare(&self, args: &[&str]) -> Launch {
+        Launch { args: args.iter().map(OsString::from).collect(), env: self.env.clone() }
+    }
+
     /// The shell alone.
     fn start_bare(self, shell: &str, args: &[&str]) -> Terminal {
-        let launch = Launch { args: args.iter().map(OsString::from).collect(), env: self.env.clone() };
+        let launch = self.bare(args);
         Terminal::new(&find(shell), launch, self)
     }
 }
@@ -183,11 +190,27 @@ impl Terminal {
         (self.child.wait().unwrap().code(), std::mem::take(&mut self.seen))
     }
 
+    /// Presses Ctrl-C at the prompt until there is a new one. A shell that is just about to read may overlook
+    /// the first.
+    fn interrupt(&mut self) -> String {
+        loop {
+            self.type_in("\x03");
+            while self.is_readable(Duration::from_secs(1)) {
+                assert!(self.read());
+                if self.seen.contains(PROMPT) {
+                    return self.prompt();
+                }
+            }
+        }
+    }
+
+    fn is_readable(&self, patience: Duration) -> bool {
+        let timeout = patience.try_into().unwrap();
+        poll(&mut [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)], Some(&timeout)).unwrap() > 0
+    }
+
     fn read(&mut self) -> bool {
-        let timeout = PATIENCE.try_into().unwrap();
-        let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
-        let ready = poll(&mut fds, Some(&timeout)).unwrap();
-        assert!(ready > 0, "nothing more came after {:?}", self.seen);
+        assert!(self.is_readable(PATIENCE), "nothing more came after {:?}", self.seen);
         let mut bytes = [0; 4096];
         // EIO is the end of a PTY.
         let Ok(n @ 1..) = self.master.read(&mut bytes) else { return false };
@@ -390,15 +413,11 @@ fn converse(shell: &str, b: bool, interrupted: &str) {
     terminal.type_in("\r");
     let empty = marks(&terminal.prompt());
     assert!(!empty.iter().any(|mark| mark.starts_with('D')), "{empty:?}");
-    if shell == "zsh" {
-        // The others take over the keyboard before they show the prompt.
-        terminal.until("\x1b[?2004h");
-    }
+    // elvish empties the line and stays where it is.
     if shell != "elvish" {
         terminal.type_in("x");
         terminal.until("x");
-        terminal.type_in("\x03");
-        let cancelled = terminal.prompt();
+        let cancelled = terminal.interrupt();
         // Nushell tells the last code again.
         if shell != "nu" {
             assert_eq!(marks(&cancelled).last().unwrap(), "A", "{cancelled:?}");
@@ -664,4 +683,274 @@ fn bash_before_ps0_marks_commands_by_a_trap_that_leaves_before_they_run() {
     sound(&mut terminal);
     let trap = terminal.run("trap 'echo mine' DEBUG; trap -p DEBUG");
     assert!(trap.before.contains("trap -- 'echo mine' DEBUG\r\n"), "{}", trap.before);
+}
+
+// ---- zsh ----
+
+/// A zsh whose user has these lines in .zshrc, at its first prompt.
+fn zsh(name: &str, rc: &str) -> Terminal {
+    let mut terminal = Home::new(name).file(".zshrc", &format!("PS1='{PROMPT}'\n{rc}")).start("zsh", &[]);
+    let first = terminal.prompt();
+    assert_eq!((marks(&first), titles(&first)), (vec!["A".into()], vec!["~".into()]), "{first:?}");
+    terminal
+}
+
+#[test]
+fn zsh_reads_all_its_startup_files_in_order() {
+    let file = |name: &str| format!("echo {name} ${{ZDOTDIR-none}} ${{WHARF_ZDOTDIR-none}}\n");
+    let dotfiles = |home: Home, dir: &str| {
+        [".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout"].iter().fold(home, |home, name| {
+            let text =
+                file(name) + if *name == ".zshrc" { "PS1='READY> '\nalias greet='echo hello'\n" } else { "" };
+            home.file(&format!("{dir}{name}"), &text)
+        })
+    };
+    let elsewhere = || {
+        let home = dotfiles(Home::new("zsh-order"), "dot dir/").file(".zshrc", "echo not this\n");
+        let dir = home.path("dot dir");
+        home.set("ZDOTDIR", &dir)
+    };
+    // One that names the directory only in ~/.zshenv.
+    let named = || {
+        let text = "echo first ${ZDOTDIR-none}; export ZDOTDIR=$HOME/dots\n";
+        dotfiles(Home::new("zsh-order"), "dots/").file(".zshenv", text)
+    };
+    let start = |mut terminal: Terminal| {
+        let mut text = visible(&terminal.prompt());
+        terminal.type_in("exit\r");
+        text += &visible(&terminal.end().1);
+        text.lines()
+            .filter(|line| line.starts_with('.') || line.starts_with("first"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for args in [&["-l"][..], &[]] {
+        let plain = start(dotfiles(Home::new("zsh-order"), "").start("zsh", args));
+        assert_eq!(plain, start(dotfiles(Home::new("zsh-order"), "").start_bare("zsh", args)));
+        assert_eq!(plain.len(), if args.is_empty() { 2 } else { 5 });
+        assert_eq!(start(elsewhere().start("zsh", args)), start(elsewhere().start_bare("zsh", args)));
+        assert_eq!(start(named().start("zsh", args)), start(named().start_bare("zsh", args)));
+    }
+}
+
+#[test]
+fn zsh_options_and_hooks_of_the_user_change_nothing() {
+    for (name, rc) in [
+        ("ksh", "setopt ksh_arrays sh_word_split ksh_glob glob_subst csh_null_glob no_rc_expand_param"),
+        ("strict", "setopt no_unset err_return warn_create_global no_multi_os no_clobber"),
+        ("emulate", "emulate sh; PS1='READY> '"),
+        (
+            "alias",
+            "alias print='echo no' builtin='echo no' local='echo no' if='echo no'; alias -g a='echo no'",
+        ),
+        ("functions", "print() { echo no }; setopt prompt_subst prompt_bang"),
+        ("reset", "precmd_functions=(); preexec_functions=()"),
+        ("theme", "precmd() { PS1='READY> ' }; later() { PS1='READY> ' }; precmd_functions=(later)"),
+        ("percent", "setopt no_nomatch; PS1='50%% READY> %'"),
+    ] {
+        let mut terminal = zsh(&format!("zsh-{name}"), rc);
+        sound(&mut terminal);
+        assert_eq!(titles(&terminal.run("cd /usr/lib").after), ["/usr/lib"], "{name}");
+    }
+}
+
+#[test]
+fn zsh_without_percent_escapes_shows_no_litter() {
+    let mut terminal = zsh("zsh-percent", "setopt no_prompt_percent");
+    let ran = terminal.run("false");
+    assert_eq!(marks(&ran.after), ["D;1", "A"]);
+    assert!(!visible(&ran.after).contains("%{"), "{}", ran.after);
+}
+
+#[test]
+fn zsh_hooks_and_commands_see_the_users_prompt_and_exit_code() {
+    let mut terminal = zsh("zsh-hooks", "precmd() { seen=\"$? $PS1\" }");
+    terminal.run("(exit 5)");
+    assert_eq!(terminal.ask("echo \"${seen/Y/y}\"")[0], "5 READy>");
+    assert_eq!(terminal.ask("echo \"${PS1/Y/y}\"")[0], "READy>");
+    terminal.run("false | true | (exit 4)");
+    assert_eq!(terminal.ask("echo $pipestatus")[0], "1 0 4");
+    terminal.run("later() { PS1='READY> ' }; precmd_functions+=(later)");
+    terminal.run("true");
+    sound(&mut terminal);
+    // Another zsh is a plain one.
+    assert_eq!(marks(&terminal.run("exec zsh").before), ["B", "C"]);
+}
+
+// ---- fish, elvish, Nushell ----
+
+#[test]
+fn fish_keeps_a_title_and_a_prompt_of_the_users_own() {
+    let title = "function fish_title; echo mine $argv; end";
+    let home = home("fish-title").file(".config/fish/functions/fish_title.fish", title);
+    let mut terminal = home.start("fish", &["--private", "-C", "echo init"]);
+    let first = terminal.prompt();
+    assert!(first.contains("init\r\n") && titles(&first) == ["mine"], "{first:?}");
+    assert_eq!(titles(&terminal.run("true").before), ["mine true"]);
+    // A prompt that is defined anew is marked at the next one; the user's function sees the exit code.
+    terminal.run("function fish_prompt; echo -n \"new $status $pipestatus READ\"'Y> '; end");
+    let failed = terminal.run("false | sh -c 'exit 5'");
+    assert!(visible(&failed.after).ends_with("new 5 1 5 READY> "), "{:?}", failed.after);
+    assert_eq!(
+        (marks(&failed.before), marks(&failed.after)),
+        (vec!["B".into(), "C".into()], vec!["D;5".into(), "A".into()])
+    );
+}
+
+#[test]
+fn elvish_rc_defines_what_it_defines() {
+    let rc =
+        format!("{ELVISH}\nvar word = first\nfn tell {{ echo $word }}\nuse str\n# no newline at the end");
+    let home = Home::new("elvish-rc").file("my rc.elv", &rc).file(".config/elvish/rc.elv", "echo not this");
+    let path = home.path("my rc.elv");
+    let mut terminal = home.start("elvish", &["-rc", &path]);
+    assert!(!terminal.prompt().contains("not this"));
+    // The same variable, not a copy of it.
+    terminal.run("set word = second");
+    assert_eq!(terminal.ask("tell")[0], "second");
+    assert_eq!(terminal.ask("str:to-upper x")[0], "▶ X");
+    assert_eq!(marks(&terminal.run("fail no").after), ["D;1", "A"]);
+    // Nothing of ours is in the way.
+    assert_eq!(terminal.ask("var host = mine; fn title {|x| echo $host }; title x")[0], "mine");
+}
+
+#[test]
+fn elvish_without_an_rc_file_is_told_too_and_one_that_asks_where_it_lies_is_left_alone() {
+    let home = Home::new("elvish-none");
+    let launch = home.launch("elvish", &[]);
+    assert_eq!((launch.args.len(), launch.env == home.env), (2, true));
+    let home = home.file(".config/elvish/rc.elv", "use ./here");
+    assert_eq!(home.launch("elvish", &[]), home.bare(&[]));
+    let home = home.file(".config/elvish/rc.elv", "").file(".elvish/rc.elv", "");
+    assert_eq!(home.launch("elvish", &[]), home.bare(&[]));
+}
+
+#[test]
+fn nushell_keeps_off_what_the_user_has_turned_off() {
+    let config = format!(
+        "{NU}\n$env.config.shell_integration.osc2 = false\n$env.config.hooks.pre_prompt = [{{|| print hook }}]"
+    );
+    let mut terminal =
+        home("nu-off").file(".config/nushell/config.nu", &config).start("nu", &["--no-history"]);
+    let mut first = terminal.prompt();
+    first += &terminal.run("true").after;
+    assert!(titles(&first).is_empty() && first.matches("hook").count() == 2, "{first:?}");
+    assert!(!directories(&first).is_empty());
+}
+
+// ---- Ghostty's own, and what is left alone ----
+
+/// Resources laid out like Ghostty's, with scripts that only say what they were given, then leave no trace.
+fn ghostty(name: &str) -> Home {
+    let home = home(name)
+        .file("gh/shell-integration/zsh/.zshenv", "echo zsh ${GHOSTTY_ZSH_ZDOTDIR-unset} $GHOSTTY_SHELL_FEATURES; PS1='READY> '; unset ZDOTDIR; RPS1=\n")
+        .file(
+            "gh/shell-integration/bash/ghostty.bash",
+            "echo bash $GHOSTTY_BASH_INJECT ${GHOSTTY_BASH_ENV-unset} ${GHOSTTY_BASH_RCFILE-unset} $GHOSTTY_BASH_UNEXPORT_HISTFILE ${HISTFILE##*/}; PS1='READY> '\n",
+        )
+        .file(
+            "gh/shell-integration/fish/vendor_conf.d/ghostty-shell-integration.fish",
+            "echo fish $GHOSTTY_SHELL_INTEGRATION_XDG_DIR $XDG_DATA_DIRS\n",
+        )
+        .file(
+            "gh/shell-integration/elvish/lib/ghostty-integration.elv",
+            "echo elvish $E:GHOSTTY_SHELL_INTEGRATION_XDG_DIR $E:XDG_DATA_DIRS\n",
+        )
+        .file(
+            "gh/shell-integration/nushell/vendor/autoload/ghostty.nu",
+            "export module ghostty { export def tell [] { echo used } }\nprint $'nu ($env.GHOSTTY_SHELL_INTEGRATION_XDG_DIR) ($env.XDG_DATA_DIRS)'\n",
+        );
+    let resources = home.path("gh");
+    home.set("GHOSTTY_RESOURCES_DIR", &resources)
+}
+
+#[test]
+fn ghosttys_own_integration_is_loaded_instead_where_it_is_installed() {
+    let first = |shell: &str, args: &[&str], home: Home| {
+        let mut terminal = home.start(shell, args);
+        let text = terminal.prompt();
+        (
+            visible(&text).lines().next().unwrap().replace(terminal.home.path.to_str().unwrap(), "HOME"),
+            terminal,
+        )
+    };
+    let dirs = "HOME/gh/shell-integration HOME/gh/shell-integration";
+
+    assert_eq!(first("zsh", &[], ghostty("gh-zsh")).0, "zsh unset title");
+    let given = ghostty("gh-zsh2").set("ZDOTDIR", "/mine").set("GHOSTTY_SHELL_FEATURES", "cursor,title");
+    assert_eq!(first("zsh", &["-l"], given).0, "zsh /mine cursor,title");
+
+    assert_eq!(first("bash", &["-l"], ghostty("gh-bash")).0, "bash 1 unset unset 1 .bash_history");
+    let given = ghostty("gh-bash2").set("ENV", "/mine").set("HISTFILE", "/h");
+    assert_eq!(first("bash", &["--rcfile", "/rc"], given).0, "bash 1 /mine /rc h");
+
+    assert_eq!(first("fish", &[], ghostty("gh-fish")).0, format!("fish {dirs}:/usr/local/share:/usr/share"));
+    let (told, mut terminal) = first("elvish", &[], ghostty("gh-elvish").set("XDG_DATA_DIRS", "/x:/y"));
+    assert_eq!(told, format!("elvish {dirs}:/x:/y"));
+    terminal.type_in("greet\r");
+    terminal.until("hello from the rc");
+    let (told, mut terminal) = first("nu", &[], ghostty("gh-nu"));
+    assert_eq!(told, format!("nu {dirs}:/usr/local/share:/usr/share"));
+    terminal.type_in("tell\r");
+    terminal.until("used");
+}
+
+#[test]
+fn without_the_file_for_this_shell_ghosttys_directory_does_not_count() {
+    let home = home("gh-none");
+    let resources = home.path("gh");
+    let mut terminal = home.set("GHOSTTY_RESOURCES_DIR", &resources).start("zsh", &[]);
+    assert_eq!(titles(&terminal.prompt()), ["~"]);
+}
+
+#[test]
+fn other_shells_commands_and_scripts_are_left_alone() {
+    let home = home("alone");
+    let all = ["bash", "zsh", "fish", "elvish", "nu"];
+    for args in
+        [&["-c", "echo $0"][..], &["script", "argument"], &["--help"], &["--version"], &["-x-unknown"]]
+    {
+        for shell in all {
+            assert_eq!(home.launch(shell, args), home.bare(args), "{shell} {args:?}");
+        }
+    }
+    for (shell, args) in [
+        ("bash", "--norc"),
+        ("bash", "--noprofile"),
+        ("zsh", "-f"),
+        ("fish", "-N"),
+        ("elvish", "-norc"),
+        ("nu", "-n"),
+    ] {
+        assert_eq!(home.launch(shell, &[args]), home.bare(&[args]), "{shell} {args}");
+    }
+    let scripts = write_scripts(&home.path.join("run")).unwrap();
+    for shell in ["/bin/sh", "/bin/dash", "/usr/bin/python3", "bash5", "", "/"] {
+        assert_eq!(scripts.launch(Path::new(shell), &[], home.env.clone()), home.bare(&[]), "{shell}");
+    }
+    // The dash of a login shell is no part of the name, but it makes a login shell.
+    let dashed = scripts.launch(Path::new("/bin/-bash"), &[], home.env.clone());
+    assert_eq!(dashed.args, ["--posix"]);
+    assert_ne!(scripts.launch(Path::new("-zsh"), &[], home.env.clone()), home.bare(&[]));
+}
+
+#[test]
+fn scripts_are_private_and_written_again_only_when_they_differ() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let home = Home::new("scripts");
+    let mode = |path: &str| fs::metadata(home.path(path)).unwrap().permissions().mode() & 0o777;
+    write_scripts(&home.path.join("run")).unwrap();
+    let script = "run/shell-integration/zsh/.zshenv";
+    assert_eq!(
+        (mode("run/shell-integration"), mode("run/shell-integration/zsh"), mode(script)),
+        (0o700, 0o700, 0o600)
+    );
+    let inode = |path: &str| fs::metadata(home.path(path)).unwrap().ino();
+    let first = inode(script);
+    write_scripts(&home.path.join("run")).unwrap();
+    assert_eq!(inode(script), first);
+    fs::write(home.path(script), "spoilt").unwrap();
+    write_scripts(&home.path.join("run")).unwrap();
+    assert_ne!(fs::read_to_string(home.path(script)).unwrap(), "spoilt");
+    assert!(write_scripts(&home.path.join(script)).is_err());
 }
