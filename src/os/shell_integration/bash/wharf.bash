@@ -11,11 +11,14 @@ __wharf_a='\[\e]133;A\a\]'
 __wharf_b='\[\e]133;B\a\]'
 __wharf_none=''
 __wharf_ran=0
+# Prompt commands may be exported: to a child, which has no $__wharf_ran, these are nothing.
+__wharf_first='${__wharf_ran:+"__wharf_first"}'
+__wharf_last='${__wharf_ran:+"__wharf_last"}'
 __wharf_before=0
 __wharf_number=0
 # The offset is arithmetic and runs in the shell itself: it notes that a command was run, and which number
 # history has come to. The rest runs in a subshell, whose output bash prints before the command.
-__wharf_ps0='${__wharf_none:(__wharf_ran=1,__wharf_before=__wharf_number,__wharf_number=\!)}$(__wharf_preexec)'
+__wharf_ps0='${__wharf_none:(__wharf_ran=1,__wharf_before=__wharf_number,__wharf_number=\!)}${__wharf_ran:+$(__wharf_preexec)}'
 # For bash without PS0. It takes itself away before the first command of the line runs, so that a trap of the
 # user's own finds the place empty.
 __wharf_trap='__wharf_ran=1; __wharf_running "$BASH_COMMAND" >&2; trap - DEBUG'
@@ -24,7 +27,7 @@ __wharf_trap='__wharf_ran=1; __wharf_running "$BASH_COMMAND" >&2; trap - DEBUG'
 # they found, for the commands after them.
 __wharf_first() {
   # `local -` puts the user's -e, -u and -x back on return.
-  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   if [[ $__wharf_ran == 1 ]]; then
     __wharf_ran=0
     builtin printf '\e]133;D;%s\a' "$status" >&2
@@ -38,7 +41,7 @@ __wharf_first() {
 
 # Last of the prompt commands: PS1 is what it will be.
 __wharf_last() {
-  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   __wharf_unmark
   PS1=$__wharf_a${PS1-}$__wharf_b
   __wharf_hook
@@ -60,18 +63,17 @@ __wharf_unmark() {
 # Puts the hooks where they belong, again at each prompt, since anything may have added its own since. A
 # last one that is no longer the last becomes a first one, which does nothing the second time.
 __wharf_hook() {
-  local all
+  local all="${PROMPT_COMMAND-}"
   if [[ "$(builtin declare -p PROMPT_COMMAND 2>/dev/null)" == 'declare -a'* ]]; then
-    if [[ ${PROMPT_COMMAND[*]:0:1} != __wharf_first || ${PROMPT_COMMAND[*]: -1} != __wharf_last ]]; then
-      PROMPT_COMMAND=("${PROMPT_COMMAND[@]//__wharf_last/__wharf_first}" __wharf_last)
-      if [[ ${PROMPT_COMMAND[*]:0:1} != __wharf_first ]]; then
-        PROMPT_COMMAND=(__wharf_first "${PROMPT_COMMAND[@]}")
+    if [[ ${PROMPT_COMMAND[*]:0:1} != "$__wharf_first" || ${PROMPT_COMMAND[*]: -1} != "$__wharf_last" ]]; then
+      PROMPT_COMMAND=("${PROMPT_COMMAND[@]//"$__wharf_last"/$__wharf_first}" "$__wharf_last")
+      if [[ ${PROMPT_COMMAND[*]:0:1} != "$__wharf_first" ]]; then
+        PROMPT_COMMAND=("$__wharf_first" "${PROMPT_COMMAND[@]}")
       fi
     fi
-  elif [[ ${PROMPT_COMMAND-} != $'__wharf_first\n'*$'\n__wharf_last' ]]; then
-    all=${PROMPT_COMMAND-}
-    all=${all//__wharf_last/__wharf_first}$'\n__wharf_last'
-    PROMPT_COMMAND=$'__wharf_first\n'${all#$'__wharf_first\n'}
+  elif [[ $all != "$__wharf_first"$'\n'*$'\n'"$__wharf_last" ]]; then
+    all=${all//"$__wharf_last"/$__wharf_first}
+    PROMPT_COMMAND=$__wharf_first$'\n'${all#"$__wharf_first"$'\n'}$'\n'$__wharf_last
   fi
 
   if [[ -z $__wharf_ps0 ]]; then builtin return 0; fi
@@ -88,7 +90,7 @@ __wharf_hook() {
 
 # In the subshell of PS0, when a command line has been read.
 __wharf_preexec() {
-  { builtin set +eux; } 2>/dev/null
+  { builtin set +aeux; } 2>/dev/null
   local line
   line=$(HISTTIMEFORMAT= builtin history 1)
   line=${line#"${line%%[0-9]*}"}
@@ -137,7 +139,7 @@ __wharf_encode() {
 }
 
 __wharf_start() {
-  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   if ((BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] < 4)); then __wharf_ps0=''; fi
   __wharf_hook
   builtin unset -f __wharf_start
