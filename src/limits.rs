@@ -55,6 +55,25 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
 /// How long a listener rests when the machine has no room for another connection.
 pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
+// ---- the screen model ----
+
+/// Bytes kept of an escape sequence that is under way: they end a reset, and are what an operating
+/// system command is read from. A longer one (an image, a large clipboard) has no effect on the model,
+/// and a reset inside it ends with a start that swallows the rest.
+pub const SEQUENCE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of combining marks kept of one cell; text in any language needs a few.
+pub const CELL_MARKS_BYTES_MAX: usize = 64;
+/// Longest hyperlink target that is kept, in bytes (browsers take about as much).
+pub const LINK_BYTES_MAX: usize = 8 << 10;
+/// All hyperlinks of one screen, in bytes. Beyond it text is kept without its link.
+pub const LINKS_BYTES_MAX: usize = 1 << 20;
+/// Bytes kept of a title as a program set it, and of a directory it told.
+pub const TITLE_BYTES_MAX: usize = 4 << 10;
+/// Titles on the stack of `CSI 22 t` (xterm and xterm.js: 10).
+pub const TITLE_STACK_MAX: usize = 10;
+/// Kitty keyboard flags on the stack of one screen; the oldest leaves first, as in kitty.
+pub const KEYBOARD_STACK_MAX: usize = 8;
+
 // ---- a socket ----
 
 /// "When its socket falls about 1 MiB behind, the server stops sending it output."
