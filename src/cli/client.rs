@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -136,7 +137,7 @@ impl Endpoint {
             Some(path) => path.clone(),
             None => match std::env::var_os("WHARF_SOCKET").filter(|path| !path.is_empty()) {
                 Some(path) => PathBuf::from(path),
-                None => config::socket_path(&proc::runtime_dir_default()),
+                None => default_socket()?,
             },
         };
         Ok(Endpoint {
@@ -337,6 +338,19 @@ impl Endpoint {
             },
         };
         list.ok_or_else(|| format!("{} is no wharf server", self.name()))
+    }
+}
+
+/// The socket of our own server. What another user put in its place would read all that is typed.
+fn default_socket() -> Result<PathBuf, String> {
+    let dir = proc::runtime_dir_default();
+    match std::fs::symlink_metadata(&dir) {
+        Ok(meta) if meta.uid() != proc::own_uid() => Err(format!(
+            "{} belongs to user {}; give the server's socket with --socket",
+            dir.display(),
+            meta.uid()
+        )),
+        Ok(_) | Err(_) => Ok(config::socket_path(&dir)),
     }
 }
 

@@ -131,8 +131,8 @@ fn serve() -> Command {
              \x20 WHARF_TOKEN       the token, when there is no --token-file; shells do not see it\n\
              \x20 WHARF_LOG         error, warn (default), info or debug\n\
              \x20 SHELL             the shell, when there is no --shell\n\
-             \x20 XDG_RUNTIME_DIR, RUNTIME_DIRECTORY    base of the default runtime directory\n\
-             \x20 XDG_STATE_HOME, STATE_DIRECTORY       base of the default state directory",
+             \x20 XDG_RUNTIME_DIR   base of the default runtime directory\n\
+             \x20 XDG_STATE_HOME    base of the default state directory",
         )
         .args([
             option("listen", "ADDRESS", "HOST:PORT, unix:PATH, or fd; repeatable [default: 127.0.0.1:3000]")

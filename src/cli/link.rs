@@ -142,6 +142,10 @@ impl Link {
                 Ok(Err(error)) | Err(error) => return self.fail(io::Error::from(error).to_string()),
             }
         }
+        if !reads {
+            // Who does not listen cannot call the other silent.
+            self.heard_at = now;
+        }
         self.write();
         if reads && ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             self.read(now);
@@ -249,11 +253,6 @@ impl Link {
         if !matches!(self.phase, Phase::Connecting | Phase::Over) {
             self.write();
         }
-    }
-
-    /// Queues a close.
-    pub(super) fn close(&mut self) {
-        self.codec.close(1000, "", &mut self.output);
     }
 }
 

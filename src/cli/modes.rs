@@ -54,9 +54,9 @@ impl OuterModes {
         });
     }
 
-    /// Whether the alternate screen is shown.
-    pub(super) fn alternate(&self) -> bool {
-        self.seen.alternate.is_some()
+    /// Whether the output stands inside a sequence.
+    pub(super) fn inside(&self) -> bool {
+        self.scanner.inside()
     }
 
     /// Appends what gives the user's terminal back as it was, and forgets all that was seen.

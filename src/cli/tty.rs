@@ -59,9 +59,9 @@ pub(super) fn size() -> Option<GridSize> {
     GridSize::new(u64::from(cols), u64::from(rows))
 }
 
-/// Whether a person sits there: standard input and output are a terminal.
-pub(super) fn is_interactive() -> bool {
-    isatty(rustix::stdio::stdin()) && shows()
+/// Whether standard input is a terminal.
+pub(super) fn types() -> bool {
+    isatty(rustix::stdio::stdin())
 }
 
 /// Whether standard input is a pipe, a socket or a file, as opposed to a terminal or `/dev/null`.

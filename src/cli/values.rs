@@ -49,7 +49,7 @@ pub(super) fn parse_base_path(text: &str) -> Result<String, String> {
     }
     let good = |segment: &str| {
         !segment.is_empty()
-            && segment.trim_matches('.') != ""
+            && !segment.trim_matches('.').is_empty()
             && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
     };
     match text.strip_prefix('/') {

@@ -81,7 +81,7 @@ pub(super) fn new(options: &ArgMatches) -> Result<u8, Failure> {
     if let Some(args) = options.get_many::<String>("args") {
         body["args"] = args.cloned().collect();
     }
-    let attaches = !options.get_flag("detached") && tty::is_interactive();
+    let attaches = !options.get_flag("detached") && tty::types() && tty::shows();
     let (status, answer) = endpoint.ask("POST", "/v1/terminals", Some(&body))?;
     let id = match answer["terminalId"].as_str() {
         Some(id) if matches!(status, 200 | 201) => id.to_owned(),
@@ -95,7 +95,7 @@ pub(super) fn new(options: &ArgMatches) -> Result<u8, Failure> {
         return Ok(0);
     }
     let target = match status {
-        201 => Target { id, session, size: Some(size), is_new: true },
+        201 => Target { id, session, size: Some(size), is_new: true, has_ended: false },
         _ => Target::of(&endpoint.find(&session)?),
     };
     Attachment::new(endpoint, target, options)?.run()
@@ -202,7 +202,8 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
 fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
-        let (piece, rest) = text.split_at(text.floor_char_boundary(SEND_BYTES_MAX));
+        let (piece, rest) =
+            text.split_at(whole_characters(&text.as_bytes()[..text.len().min(SEND_BYTES_MAX)]));
         pieces.push(piece);
         text = rest;
     }
@@ -316,12 +317,19 @@ pub(super) fn man() -> Result<u8, Failure> {
         man.render_options_section(&mut part).map_err(failed)?;
         man.render_extra_section(&mut part).map_err(failed)?;
         // Sections of the verb's own page are subsections of this one.
-        page.extend_from_slice(String::from_utf8_lossy(&part).replace(".SH ", ".SS ").as_bytes());
+        page.extend_from_slice(examples(&part).replace(".SH ", ".SS ").as_bytes());
     }
-    man.render_extra_section(&mut page).map_err(failed)?;
+    let mut part = Vec::new();
+    man.render_extra_section(&mut part).map_err(failed)?;
+    page.extend_from_slice(examples(&part).as_bytes());
     man.render_version_section(&mut page).map_err(failed)?;
     print_bytes(&page)?;
     Ok(0)
+}
+
+/// The text after the options, under its right name and with its lines as they are.
+fn examples(part: &[u8]) -> String {
+    format!("{}.fi\n", String::from_utf8_lossy(part).replace(".SH EXTRA\n", ".SH EXAMPLES\n.nf\n"))
 }
 
 #[cfg(test)]
