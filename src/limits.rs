@@ -20,6 +20,8 @@ pub const GRID_SIDE_MAX: u16 = 2000;
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 /// The screen follows in slices of this size while the loop has nothing else to do.
 pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
+/// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
+pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
 /// Input that the program has not taken yet. Above it the sender's socket is not read.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.
@@ -44,6 +46,14 @@ pub const HANGUP_GRACE: Duration = Duration::from_secs(3);
 pub const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// Terminals at once. `--max-terminals`.
 pub const TERMINALS_MAX: usize = 2000;
+/// Largest value of `--max-terminals`: a slot has 14 bits.
+pub const TERMINALS_CEILING: usize = 10_000;
+/// After a child's death its output is read for this long at most, when others go on printing.
+pub const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// How long shells get to react to SIGHUP when the server itself ends.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
+/// How long a listener rests when the machine has no room for another connection.
+pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
 // ---- a socket ----
 
@@ -51,8 +61,6 @@ pub const TERMINALS_MAX: usize = 2000;
 pub const OUTBOUND_BYTES_HIGH: usize = 1 << 20;
 /// Filled again once it has drained to here.
 pub const OUTBOUND_BYTES_LOW: usize = 64 << 10;
-/// Control frames may still be queued above the high mark; a peer that lets this much pile up is dropped.
-pub const OUTBOUND_BYTES_MAX: usize = 4 * OUTBOUND_BYTES_HIGH;
 /// Most output in one frame.
 pub const OUTPUT_FRAME_BYTES_MAX: usize = 64 << 10;
 /// One read of a PTY or of a socket.
@@ -65,6 +73,8 @@ pub const SOCKET_BITE_BYTES: usize = 256 << 10;
 pub const ACCEPT_BITE: usize = 64;
 /// Largest websocket message of a terminal socket; above it the connection closes with 1009.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes the websocket codec takes at a time; its buffer exists only while a message is under way.
+pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
 /// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
 pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
 /// The server pings after this much silence.
@@ -88,6 +98,14 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 pub const HEADERS_MAX: usize = 100;
 /// A request's body; above it `413`.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Blank lines tolerated before a request line (RFC 9112 section 2.2 asks for at least one).
+pub const BLANK_LINES_MAX: usize = 4;
+/// A chunk's size and its extensions, which mean nothing here.
+pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+/// A response's head, read by the client verbs; twice what any server sends.
+pub const RESPONSE_HEAD_BYTES_MAX: usize = 64 << 10;
+/// A response's body, read by the client verbs: the screen of the largest grid and scrollback fits.
+pub const RESPONSE_BYTES_MAX: usize = 512 << 20;
 /// A head must be complete by then.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// A body must be complete by then.
@@ -109,11 +127,30 @@ pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
 pub const EVENTS_KEPT: usize = 1024;
 /// Workspaces and panes of the registry.
 pub const WORKSPACES_MAX: usize = 256;
-/// Panes of one workspace.
+/// Panes of the registry, over all workspaces: an event may carry every pane of a session.
 pub const PANES_MAX: usize = 4096;
 
+/// Longest id or name of a workspace or pane, in bytes. A sessionId fits, since it names a pane's resource.
+pub const NAME_BYTES_MAX: usize = 1024;
+/// Longest path in a body, in bytes: Linux's `PATH_MAX`.
+pub const PATH_BYTES_MAX: usize = 4096;
+
+// ---- the system ----
+
+/// Connections that wait to be accepted; the kernel cuts it to `net.core.somaxconn`.
+pub const LISTEN_BACKLOG: i32 = 1024;
+/// `sun_path` less its terminator, unix(7).
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// Sweeps over a session that is killed: each finds only what was forked during the one before.
+pub const KILL_ROUNDS_MAX: usize = 8;
+
+const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
+// ---- shell integration ----
+
+/// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.
+pub const RC_BYTES_MAX: u64 = 1 << 20;
+
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
-const _: () = assert!(OUTBOUND_BYTES_HIGH < OUTBOUND_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
 const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);

@@ -1,1 +1,303 @@
-//! proc.
+//! What the kernel knows about processes (ours, our children, a peer's) and about this user's own places.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::Access;
+use rustix::io::Errno;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit};
+use rustix::rand::GetRandomFlags;
+
+/// The working directory of a process. The path may have been removed since.
+pub fn cwd(pid: i32) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(removed) if !path.exists() => {
+            Some(PathBuf::from(std::ffi::OsString::from_vec(removed.to_vec())))
+        }
+        _ => Some(path),
+    }
+}
+
+/// The name of a process, at most 15 bytes (`comm`).
+pub fn command_name(pid: i32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+/// Fields of `/proc/PID/stat`, proc_pid_stat(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// State letter: `Z` is a zombie.
+    pub state: u8,
+    /// Parent.
+    pub parent: i32,
+    /// Process group.
+    pub group: i32,
+    /// Session.
+    pub session: i32,
+    /// Foreground group of its controlling terminal; -1 without one.
+    pub foreground_group: i32,
+}
+
+/// `None` when there is no such process.
+pub fn stat(pid: i32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    // The name stands in parentheses and may hold any byte, also ") R 1 1 1".
+    let after_name = line.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut fields = std::str::from_utf8(line.get(after_name..)?).ok()?.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let mut number = || fields.next()?.parse::<i32>().ok();
+    let (parent, group, session) = (number()?, number()?, number()?);
+    let _terminal = number()?;
+    Some(Stat { state, parent, group, session, foreground_group: number()? })
+}
+
+/// The living processes of a session (zombies are left out: they cannot be killed again).
+pub fn session_members(session: i32) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| stat(*pid).is_some_and(|stat| stat.session == session && stat.state != b'Z')).collect()
+}
+
+/// The user that this process acts as.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Resident memory of this process in bytes; `None` without /proc.
+pub fn own_rss() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(rss.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+/// Descriptors that this process has open; `None` without /proc.
+pub fn open_descriptors() -> Option<usize> {
+    // Less the one that reads the directory.
+    Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1))
+}
+
+/// Bytes from the kernel's generator; waits only in the first moments of a machine's life.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}
+
+/// The limit before [`raise_descriptor_limit`]. As process-wide as the limit itself, hence a static.
+static DESCRIPTOR_LIMIT: OnceLock<Rlimit> = OnceLock::new();
+
+/// Raises the soft limit of descriptors to the hard one; returns what it is now (`None`: no limit). Children
+/// get the first limit back: programs that use `select` break above 1,024.
+pub fn raise_descriptor_limit() -> Option<u64> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    DESCRIPTOR_LIMIT.get_or_init(|| limit);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match rustix::process::setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
+}
+
+/// What children get back; `None` when nothing was raised.
+pub(super) fn descriptor_limit_at_start() -> Option<Rlimit> {
+    DESCRIPTOR_LIMIT.get().copied()
+}
+
+/// The user who owns the other end of an accepted loopback connection: `local` and `remote` are the accepted
+/// socket's own addresses. `None` when it is not on this machine, already closed, or cannot be known.
+///
+/// Only a socket that a process still holds counts: once closed, the kernel calls its owner root.
+pub fn tcp_owner(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let (local, remote) = (canonical(local), canonical(remote));
+    // One lookup by the kernel; where it has no sock_diag, its table of all connections.
+    match owner_by_diag(remote, local) {
+        Ok(owner) => owner,
+        Err(_) => owner_by_table(remote, local),
+    }
+}
+
+const DIAG_HEADER_BYTES: usize = 16;
+const DIAG_REQUEST_BYTES: usize = DIAG_HEADER_BYTES + 56;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_ERROR: u16 = 2;
+const TCP_LISTEN: u8 = 10;
+
+/// sock_diag(7): the uid of the socket with exactly these ends. `Err` when the kernel does not answer such questions.
+fn owner_by_diag(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let netlink =
+        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(SOCK_DIAG))?;
+    rustix::net::sendto(
+        &netlink,
+        &diag_request(local, remote),
+        SendFlags::empty(),
+        &SocketAddrNetlink::new(0, 0),
+    )?;
+    let mut answer = [0; 1024];
+    let (_, length) = rustix::net::recv(&netlink, &mut answer, RecvFlags::DONTWAIT)?;
+    parse_diag_answer(&answer[..length.min(answer.len())], local.port(), remote.port())
+}
+
+fn diag_request(local: SocketAddr, remote: SocketAddr) -> [u8; DIAG_REQUEST_BYTES] {
+    let mut request = [0; DIAG_REQUEST_BYTES];
+    let mut rest = request.as_mut_slice();
+    let mut put = |bytes: &[u8]| rest.write_all(bytes);
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let octets = |address: SocketAddr| match address.ip() {
+        IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96).to_be_bytes(),
+        IpAddr::V6(ip) => ip.octets(),
+    };
+    let parts: [&[u8]; 13] = [
+        // nlmsghdr: length, type, flags (NLM_F_REQUEST), sequence and port (both unused).
+        &(DIAG_REQUEST_BYTES as u32).to_ne_bytes(),
+        &SOCK_DIAG_BY_FAMILY.to_ne_bytes(),
+        &1u16.to_ne_bytes(),
+        &[0; 8],
+        // inet_diag_req_v2: family, IPPROTO_TCP, no extensions; every state; then the two ends.
+        &[family.as_raw() as u8, 6, 0, 0],
+        &u32::MAX.to_ne_bytes(),
+        &local.port().to_be_bytes(),
+        &remote.port().to_be_bytes(),
+        &octets(local),
+        &octets(remote),
+        // Any interface, any cookie.
+        &[0; 4],
+        &[0xff; 8],
+        &[],
+    ];
+    for part in parts {
+        // It fits: the parts add up to the array.
+        let _ = put(part);
+    }
+    request
+}
+
+fn parse_diag_answer(answer: &[u8], local_port: u16, remote_port: u16) -> io::Result<Option<u32>> {
+    let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
+    let half = |at: usize| Some([*answer.get(at)?, *answer.get(at + 1)?]);
+    let broken = || io::Error::from(io::ErrorKind::InvalidData);
+    let kind = half(4).map(u16::from_ne_bytes).ok_or_else(broken)?;
+    if kind == NLMSG_ERROR {
+        let errno = word(16).ok_or_else(broken)?.cast_signed();
+        return if errno == -libc::ENOENT { Ok(None) } else { Err(io::Error::from_raw_os_error(-errno)) };
+    }
+    if kind != SOCK_DIAG_BY_FAMILY {
+        return Err(broken());
+    }
+    // inet_diag_msg: family, state, .., ports at 4, .., uid at 64, inode at 68.
+    let state = *answer.get(DIAG_HEADER_BYTES + 1).ok_or_else(broken)?;
+    let ports = (half(20).map(u16::from_be_bytes), half(22).map(u16::from_be_bytes));
+    let (uid, inode) = (word(80).ok_or_else(broken)?, word(84).ok_or_else(broken)?);
+    // Without such a connection the kernel offers a listener on that port.
+    let is_it = state != TCP_LISTEN && ports == (Some(local_port), Some(remote_port)) && inode != 0;
+    Ok(is_it.then_some(uid))
+}
+
+/// The same from /proc/net/tcp and tcp6.
+fn owner_by_table(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    if local.is_ipv4() {
+        let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+        if let Some(uid) = find_in_table(&table, &table_ends(local, remote)) {
+            return Some(uid);
+        }
+    }
+    // A v4 connection of a v6 socket stands here, with mapped addresses.
+    let mapped = |address: SocketAddr| match address.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+        IpAddr::V6(_) => address,
+    };
+    let table = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    find_in_table(&table, &table_ends(mapped(local), mapped(remote)))
+}
+
+/// `0100007F:0016 0100007F:D431`: words as the machine holds them, ports as numbers.
+fn table_ends(local: SocketAddr, remote: SocketAddr) -> String {
+    let end = |address: SocketAddr| {
+        let octets = match address.ip() {
+            IpAddr::V4(ip) => ip.octets().to_vec(),
+            IpAddr::V6(ip) => ip.octets().to_vec(),
+        };
+        let words =
+            octets.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        let words: String = words.map(|word| format!("{word:08X}")).collect();
+        format!("{words}:{:04X}", address.port())
+    };
+    format!("{} {}", end(local), end(remote))
+}
+
+fn find_in_table(table: &str, ends: &str) -> Option<u32> {
+    let line = table.lines().find(|line| line.contains(ends))?;
+    let mut fields = line.split_ascii_whitespace().skip(7);
+    let uid = fields.next()?.parse().ok()?;
+    let inode: u64 = fields.nth(1)?.parse().ok()?;
+    (inode != 0).then_some(uid)
+}
+
+/// Where sockets live when no `--runtime-dir` is given: `$XDG_RUNTIME_DIR/wharf` when that directory is ours,
+/// for root `/run/wharf`, else `/tmp/wharf-UID`. Nothing is created; see [`private_dir`].
+pub fn runtime_dir_default() -> PathBuf {
+    let uid = own_uid();
+    if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        // After `su` or `sudo` it may still be the other user's.
+        if dir.is_absolute() && fs::metadata(&dir).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid) {
+            return dir.join("wharf");
+        }
+    }
+    if uid == 0 && rustix::fs::access("/run", Access::WRITE_OK).is_ok() {
+        return PathBuf::from("/run/wharf");
+    }
+    PathBuf::from(format!("/tmp/wharf-{uid}"))
+}
+
+/// Where state lives when no `--state-dir` is given: `$XDG_STATE_HOME/wharf`, else `~/.local/state/wharf`.
+pub fn state_dir_default() -> PathBuf {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(dir) = absolute("XDG_STATE_HOME") {
+        return dir.join("wharf");
+    }
+    let home = absolute("HOME").or_else(|| super::spawn::passwd_entry(own_uid()).map(|entry| entry.home));
+    home.unwrap_or_else(|| PathBuf::from("/")).join(".local/state/wharf")
+}
+
+/// Makes a directory that only this user may enter, with its parents, or checks that it is one. The error
+/// is one line that says what to do.
+pub fn private_dir(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| format!("cannot create {shown}: {error}"))?;
+    let meta = fs::symlink_metadata(path).map_err(|error| format!("cannot use {shown}: {error}"))?;
+    if !meta.is_dir() {
+        return Err(format!("{shown} is not a directory itself; choose another"));
+    }
+    if meta.uid() != own_uid() {
+        return Err(format!("{shown} belongs to user {}, not to us; choose another directory", meta.uid()));
+    }
+    if meta.mode() & 0o077 != 0 {
+        let mode = meta.mode() & 0o7777;
+        return Err(format!("{shown} is open to other users (mode {mode:o}); run: chmod 700 {shown}"));
+    }
+    Ok(())
+}

@@ -1,1 +1,455 @@
-//! rest.
+//! The JSON of the HTTP routes: bodies to values, values to answers, and events as text.
+
+use serde_json::{Map, Value, json};
+
+use super::http::Reject;
+use super::terminal_frames::grid_size;
+use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, SESSION_ID_BYTES_MAX};
+use crate::terminal::GridSize;
+use crate::terminal::title::Activity;
+use crate::workspace::events::{Event, NAVIGATION_CHANGED};
+use crate::workspace::panes::{
+    Change, Pane, PaneFields, PaneKey, PanePatch, Registry, RegistryError, Workspace, WorkspaceFields,
+    WorkspacePatch,
+};
+
+/// The body of `POST /v1/terminals`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateTerminal {
+    /// 1..=[`SESSION_ID_BYTES_MAX`] bytes.
+    pub session_id: String,
+    /// Where the shell starts: an absolute path, or one below the home directory (`~`, `~/src`).
+    pub cwd: String,
+    /// The first size of the PTY.
+    pub size: GridSize,
+    /// `None` for the default one.
+    pub shell: Option<String>,
+    /// Arguments of the shell.
+    pub args: Vec<String>,
+    /// Attach to an agent's terminal; never start a shell.
+    pub attach_only: bool,
+}
+
+/// Parses the body of `POST /v1/terminals`. Unknown fields are ignored; `null` is absence.
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_create(body: &[u8]) -> Result<CreateTerminal, Reject> {
+    let fields = parse_body(body)?;
+    let session_id = required(&fields, "sessionId", SESSION_ID_BYTES_MAX)?;
+    check_session_id(&session_id)?;
+    let cwd = required(&fields, "cwd", PATH_BYTES_MAX)?;
+    if !(cwd.starts_with('/') || cwd == "~" || cwd.starts_with("~/")) {
+        return Err(bad("cwd must be an absolute path, or start with ~/"));
+    }
+    let args = match given(&fields, "args") {
+        None => Vec::new(),
+        Some(args) => {
+            strings_without_nul(args).ok_or_else(|| bad("args must be an array of strings without NUL"))?
+        }
+    };
+    Ok(CreateTerminal {
+        session_id,
+        cwd,
+        size: grid_size(&fields).map_err(bad)?,
+        shell: optional(&fields, "shell", PATH_BYTES_MAX)?,
+        args,
+        attach_only: flag(&fields, "attachOnly")?,
+    })
+}
+
+/// Whether a sessionId, of a body or of a path, is one: 1..=[`SESSION_ID_BYTES_MAX`] bytes, no NUL.
+///
+/// # Errors
+/// 400.
+pub fn check_session_id(session_id: &str) -> Result<(), Reject> {
+    check_text("sessionId", session_id, SESSION_ID_BYTES_MAX)
+}
+
+/// Whether an id of a workspace or pane, of a path, is one: 1..=[`NAME_BYTES_MAX`] bytes, no NUL.
+///
+/// # Errors
+/// 400.
+pub fn check_id(id: &str) -> Result<(), Reject> {
+    check_text("the id in the path", id, NAME_BYTES_MAX)
+}
+
+/// Parses the body of `POST /v1/terminals/{id}/input`: the data, and whether it counts as use (not by
+/// default, so that a script never takes the size away from a person).
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_input(body: &[u8]) -> Result<(String, bool), Reject> {
+    let mut fields = parse_body(body)?;
+    let claim = flag(&fields, "claim")?;
+    match fields.remove("data") {
+        Some(Value::String(data)) => Ok((data, claim)),
+        _ => Err(bad("data must be a string")),
+    }
+}
+
+/// Parses the body of `PUT /v1/workspaces/{id}`: `{name, color?, cwd?}`.
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_workspace(body: &[u8]) -> Result<WorkspaceFields, Reject> {
+    let fields = parse_body(body)?;
+    Ok(WorkspaceFields {
+        name: required(&fields, "name", NAME_BYTES_MAX)?,
+        color: optional(&fields, "color", NAME_BYTES_MAX)?,
+        cwd: optional(&fields, "cwd", PATH_BYTES_MAX)?,
+    })
+}
+
+/// Parses the body of `PATCH /v1/workspaces/{id}`; `null` removes `color` and `cwd`.
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_workspace_patch(body: &[u8]) -> Result<WorkspacePatch, Reject> {
+    let fields = parse_body(body)?;
+    let removable = |name: &str, bytes_max: usize| {
+        fields.contains_key(name).then(|| optional(&fields, name, bytes_max)).transpose()
+    };
+    Ok(WorkspacePatch {
+        name: changed(&fields, "name", NAME_BYTES_MAX)?,
+        color: removable("color", NAME_BYTES_MAX)?,
+        cwd: removable("cwd", PATH_BYTES_MAX)?,
+    })
+}
+
+/// Parses the body of `PUT .../panes/{paneId}`: `{title, resourceKind, resourceId}`.
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_pane(body: &[u8]) -> Result<PaneFields, Reject> {
+    let fields = parse_body(body)?;
+    Ok(PaneFields {
+        title: required(&fields, "title", NAME_BYTES_MAX)?,
+        resource_kind: required(&fields, "resourceKind", NAME_BYTES_MAX)?,
+        resource_id: required(&fields, "resourceId", NAME_BYTES_MAX)?,
+    })
+}
+
+/// Parses the body of `PATCH .../panes/{paneId}`.
+///
+/// # Errors
+/// 400, with the field and its rule.
+pub fn parse_pane_patch(body: &[u8]) -> Result<PanePatch, Reject> {
+    let fields = parse_body(body)?;
+    Ok(PanePatch {
+        title: changed(&fields, "title", NAME_BYTES_MAX)?,
+        resource_kind: changed(&fields, "resourceKind", NAME_BYTES_MAX)?,
+        resource_id: changed(&fields, "resourceId", NAME_BYTES_MAX)?,
+    })
+}
+
+fn bad(message: impl Into<String>) -> Reject {
+    Reject::new(400, message)
+}
+
+fn parse_body(body: &[u8]) -> Result<Map<String, Value>, Reject> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(bad("the body must be a JSON object")),
+        Err(error) => Err(bad(format!("malformed JSON: {error}"))),
+    }
+}
+
+fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
+fn required(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<String, Reject> {
+    // What is no string fails like the empty one: the message says what is wanted.
+    let text = given(fields, name).and_then(Value::as_str).unwrap_or_default();
+    check_text(name, text, bytes_max)?;
+    Ok(text.to_owned())
+}
+
+fn optional(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<Option<String>, Reject> {
+    given(fields, name).map(|_| required(fields, name, bytes_max)).transpose()
+}
+
+/// A field that may be absent, but not null: there is nothing to fall back to.
+fn changed(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<Option<String>, Reject> {
+    fields.contains_key(name).then(|| required(fields, name, bytes_max)).transpose()
+}
+
+fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Reject> {
+    match given(fields, name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(bad(format!("{name} must be true or false"))),
+    }
+}
+
+fn check_text(name: &str, text: &str, bytes_max: usize) -> Result<(), Reject> {
+    if (1..=bytes_max).contains(&text.len()) && !text.contains('\0') {
+        return Ok(());
+    }
+    Err(bad(format!("{name} must be a string of 1 to {bytes_max} bytes without NUL")))
+}
+
+fn strings_without_nul(value: &Value) -> Option<Vec<String>> {
+    let strings = value.as_array()?.iter();
+    strings.map(|item| item.as_str().filter(|text| !text.contains('\0')).map(str::to_owned)).collect()
+}
+
+/// What is told about a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalInfo {
+    /// The terminalId.
+    pub id: String,
+    /// The session it belongs to.
+    pub session_id: String,
+    /// The recorded title; empty when there is none.
+    pub title: String,
+    /// Columns of the PTY.
+    pub cols: u16,
+    /// Rows of the PTY.
+    pub rows: u16,
+    /// Where it was started.
+    pub cwd: String,
+    /// The shell's process; `None` when an agent owns it.
+    pub pid: Option<i32>,
+    /// Whether it has ended.
+    pub exited: bool,
+    /// How it has ended.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Unix time in milliseconds.
+    pub created_at_ms: u64,
+    /// Sockets attached to it.
+    pub attached: usize,
+    /// Whether an agent owns it.
+    pub agent_owned: bool,
+    /// Unix time in milliseconds of the last output or input.
+    pub last_activity_ms: u64,
+}
+
+/// A terminal as JSON. `signal` is only there after one.
+pub fn terminal_json(info: &TerminalInfo) -> Value {
+    let mut terminal = json!({
+        "id": info.id,
+        "sessionId": info.session_id,
+        "title": info.title,
+        "cols": info.cols,
+        "rows": info.rows,
+        "cwd": info.cwd,
+        "pid": info.pid,
+        "exited": info.exited,
+        "exitCode": info.exit_code,
+        "createdAt": rfc3339(info.created_at_ms),
+        "attached": info.attached,
+        "agentOwned": info.agent_owned,
+        "lastActivityAt": rfc3339(info.last_activity_ms),
+    });
+    if let Some(signal) = info.signal {
+        terminal["signal"] = json!(signal);
+    }
+    terminal
+}
+
+/// The answer to `POST /v1/terminals`.
+pub fn created_json(terminal_id: &str, websocket_path: &str, next_output_seq: u64) -> Value {
+    json!({ "terminalId": terminal_id, "websocketPath": websocket_path, "nextOutputSeq": next_output_seq })
+}
+
+/// Where the cursor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorInfo {
+    /// From 0, the screen's first row.
+    pub row: u16,
+    /// From 0, the first column.
+    pub col: u16,
+    /// Whether it is shown.
+    pub visible: bool,
+}
+
+/// The answer to `GET /v1/terminals/{id}/screen`. `alternate` says which of the two buffers is on screen.
+pub fn screen_json(
+    format: &str,
+    screen: &str,
+    size: GridSize,
+    cursor: CursorInfo,
+    alternate: bool,
+    title: &str,
+) -> Value {
+    json!({
+        "format": format,
+        "screen": screen,
+        "cols": size.cols(),
+        "rows": size.rows(),
+        "cursor": { "row": cursor.row, "col": cursor.col, "visible": cursor.visible },
+        "alternate": alternate,
+        "title": title,
+    })
+}
+
+/// The answer to `GET /v1/health`.
+pub fn health_json(version: &str, uptime_seconds: u64, terminals: usize, connections: usize) -> Value {
+    json!({
+        "ok": true,
+        "version": version,
+        "uptimeSeconds": uptime_seconds,
+        "terminals": terminals,
+        "connections": connections,
+    })
+}
+
+/// The answer to `GET /v1/workspaces`.
+pub fn workspaces_json(registry: &Registry) -> Value {
+    json!({ "workspaces": registry.workspaces().iter().map(workspace_json).collect::<Vec<_>>() })
+}
+
+/// A workspace with its panes.
+pub fn workspace_json(workspace: &Workspace) -> Value {
+    let fields = WorkspaceFields {
+        name: workspace.name.clone(),
+        color: workspace.color.clone(),
+        cwd: workspace.cwd.clone(),
+    };
+    let mut json = workspace_fields_json(&workspace.id, &fields);
+    json["panes"] = workspace.panes.iter().map(pane_json).collect();
+    json
+}
+
+fn workspace_fields_json(id: &str, fields: &WorkspaceFields) -> Value {
+    let mut json = json!({ "id": id, "name": fields.name });
+    put_some(&mut json, "color", fields.color.as_deref());
+    put_some(&mut json, "cwd", fields.cwd.as_deref());
+    json
+}
+
+/// A pane; `liveTitle` and `terminalActivity` are absent when there is none.
+pub fn pane_json(pane: &Pane) -> Value {
+    let mut json = json!({
+        "id": pane.id,
+        "workspaceId": pane.workspace_id,
+        "title": pane.title,
+        "resourceKind": pane.resource_kind,
+        "resourceId": pane.resource_id,
+    });
+    put_some(&mut json, "liveTitle", pane.live_title.as_deref());
+    let activity = pane.activity.map(|activity| match activity {
+        Activity::Working => "working",
+        Activity::Idle => "idle",
+    });
+    put_some(&mut json, "terminalActivity", activity);
+    json
+}
+
+fn put_some(json: &mut Value, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        json[name] = json!(text);
+    }
+}
+
+impl From<RegistryError> for Reject {
+    fn from(error: RegistryError) -> Reject {
+        match error {
+            RegistryError::UnknownWorkspace => Reject::new(404, "no such workspace"),
+            RegistryError::UnknownPane => Reject::new(404, "no such pane"),
+            RegistryError::DefaultWorkspaceStays => {
+                Reject::new(409, "the default workspace cannot be deleted")
+            }
+            RegistryError::TooManyWorkspaces => Reject::new(429, "too many workspaces"),
+            RegistryError::TooManyPanes => Reject::new(429, "too many panes"),
+        }
+    }
+}
+
+/// An event's envelope, `{id, kind, subjectId, createdAt, payload}`. The payload of `navigation.changed`
+/// always has `panes`, whole ones that are new or different. Beside it stand, when there are any,
+/// `removedPanes` (`[{workspaceId, id}]`), `workspaces` (without their panes) and `removedWorkspaces`
+/// (ids; their panes are gone with them).
+pub fn event_json(event: &Event) -> Value {
+    let payload = match &event.change {
+        Change::Panes(panes) => json!({ "panes": panes.iter().map(pane_json).collect::<Vec<_>>() }),
+        Change::PaneRemoved(PaneKey { workspace_id, pane_id }) => {
+            json!({ "panes": [], "removedPanes": [{ "workspaceId": workspace_id, "id": pane_id }] })
+        }
+        Change::Workspace { id, fields } => {
+            json!({ "panes": [], "workspaces": [workspace_fields_json(id, fields)] })
+        }
+        Change::WorkspaceRemoved { id } => json!({ "panes": [], "removedWorkspaces": [id] }),
+    };
+    envelope(event.id, event.kind, &event.subject_id, event.created_at_ms, payload)
+}
+
+/// The event for a client whose `since` is lost: `reset: true`, then all workspaces and all panes, in place
+/// of everything that the client knew. `id` is the log's last one.
+pub fn reset_event_json(id: u64, registry: &Registry, now_unix_ms: u64) -> Value {
+    let panes = registry.workspaces().iter().flat_map(|workspace| &workspace.panes).map(pane_json);
+    let workspaces = registry.workspaces().iter().map(|workspace| {
+        let mut json = workspace_json(workspace);
+        json.as_object_mut().map(|fields| fields.remove("panes"));
+        json
+    });
+    let payload = json!({
+        "reset": true,
+        "panes": panes.collect::<Vec<_>>(),
+        "workspaces": workspaces.collect::<Vec<_>>(),
+    });
+    envelope(id, NAVIGATION_CHANGED, "", now_unix_ms, payload)
+}
+
+fn envelope(id: u64, kind: &str, subject_id: &str, created_at_ms: u64, payload: Value) -> Value {
+    json!({
+        "id": id,
+        "kind": kind,
+        "subjectId": subject_id,
+        "createdAt": rfc3339(created_at_ms),
+        "payload": payload,
+    })
+}
+
+/// Appends an envelope as a Server-Sent Event. It has an `id`, for `Last-Event-ID`, and no `event` field, so
+/// that a browser's `onmessage` sees every kind.
+pub fn put_sse(envelope: &Value, out: &mut Vec<u8>) {
+    // JSON text has no line ends outside of its strings, and they are escaped inside.
+    out.extend_from_slice(format!("id: {}\ndata: {envelope}\n\n", envelope["id"]).as_bytes());
+}
+
+/// A Server-Sent comment, which keeps proxies from closing a quiet stream.
+pub const SSE_KEEP_ALIVE: &[u8] = b":\n\n";
+
+/// Appends one family of the Prometheus text format (version 0.0.4): `kind` is `counter` or `gauge`, and
+/// each sample has its labels, such as `{state="live"}`, or an empty string.
+pub fn put_metric(name: &str, kind: &str, help: &str, samples: &[(&str, u64)], out: &mut String) {
+    use std::fmt::Write;
+    let mut line = |text: std::fmt::Arguments<'_>| {
+        let written = out.write_fmt(text);
+        debug_assert!(written.is_ok(), "a string takes every character");
+    };
+    line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+    for (labels, value) in samples {
+        line(format_args!("{name}{labels} {value}\n"));
+    }
+}
+
+/// A time as RFC 3339 in UTC with milliseconds.
+pub fn rfc3339(unix_ms: u64) -> String {
+    let (days, ms_of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
+    let (year, month, day) = civil_date(days);
+    let (seconds, ms) = (ms_of_day / 1000, ms_of_day % 1000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+/// Year, month and day of the Gregorian calendar, from the days since 1970-01-01. Counted from 0000-03-01,
+/// so that the leap day is the last of its year, and a month's first day is a linear function of the month.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    const DAYS_TO_1970: u64 = 719_468;
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    let days = days + DAYS_TO_1970;
+    let day_of_era = days % DAYS_OF_400_YEARS;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = days / DAYS_OF_400_YEARS * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}

@@ -1,0 +1,120 @@
+//! Bytes that one socket, or one PTY, has not taken.
+
+use crate::limits::{OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW};
+
+/// A queue of bytes with one bit of hysteresis: full from its high mark until down at its low one.
+///
+/// A socket takes bytes in pieces of its own choosing. The taken prefix is given back only once it is
+/// half of the buffer, so bytes moved never exceed bytes sent; draining after every short write would
+/// move the whole backlog each time, exactly when it is longest.
+pub struct Outbound {
+    bytes: Vec<u8>,
+    taken: usize,
+    full: bool,
+    high: usize,
+    low: usize,
+}
+
+impl Default for Outbound {
+    fn default() -> Outbound {
+        Outbound::new(OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW)
+    }
+}
+
+impl Outbound {
+    /// An empty queue with these marks, in bytes.
+    pub fn new(high: usize, low: usize) -> Outbound {
+        Outbound { bytes: Vec::new(), taken: 0, full: false, high, low }
+    }
+
+    /// What the socket has not taken, oldest first.
+    pub fn waiting(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.taken == self.bytes.len()
+    }
+
+    /// Whether output must wait until the queue is down at its low mark.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Lets `put` append bytes. The mark is looked at afterwards: one frame may pass it.
+    pub fn put<T>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let answer = put(&mut self.bytes);
+        self.full |= self.waiting().len() >= self.high;
+        answer
+    }
+
+    /// The socket took the first `n` bytes. True when a full queue came down to its low mark.
+    pub fn take(&mut self, n: usize) -> bool {
+        assert!(n <= self.waiting().len(), "the socket took bytes it was not given");
+        self.taken += n;
+        if self.taken * 2 >= self.bytes.len() {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        let drained = self.full && self.waiting().len() <= self.low;
+        self.full &= !drained;
+        drained
+    }
+
+    /// Nobody will take what waits.
+    pub fn abandon(&mut self) {
+        *self = Outbound::new(self.high, self.low);
+    }
+
+    /// An empty queue gives its memory back; a large one would otherwise cost for ever what it cost once.
+    pub fn give_back(&mut self) -> Vec<u8> {
+        debug_assert!(self.is_empty());
+        self.taken = 0;
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        bytes
+    }
+
+    /// An empty queue uses memory that another one gave back.
+    pub fn adopt(&mut self, memory: &mut Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = std::mem::take(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_from_the_high_mark_until_the_low_one() {
+        let mut queue = Outbound::new(10, 4);
+        queue.put(|out| out.extend_from_slice(b"123456789"));
+        assert!(!queue.is_full());
+        queue.put(|out| out.extend_from_slice(b"ab"));
+        assert!(queue.is_full());
+        assert!(!queue.take(6));
+        assert!(queue.is_full(), "five bytes still wait");
+        assert!(queue.take(1), "down at the low mark");
+        assert!(!queue.is_full());
+        assert_eq!(queue.waiting(), b"89ab");
+    }
+
+    #[test]
+    fn bytes_leave_in_order_whatever_the_pieces() {
+        let mut queue = Outbound::new(1 << 20, 0);
+        let (mut sent, mut expected) = (Vec::new(), Vec::new());
+        for i in 0..1000usize {
+            let piece = vec![i as u8; i % 37];
+            queue.put(|out| out.extend_from_slice(&piece));
+            expected.extend_from_slice(&piece);
+            let n = queue.waiting().len().min(i % 23);
+            sent.extend_from_slice(&queue.waiting()[..n]);
+            queue.take(n);
+        }
+        sent.extend_from_slice(queue.waiting());
+        assert_eq!(sent, expected);
+    }
+}

@@ -1,0 +1,204 @@
+//! One accepted socket and what it has become.
+
+use std::io::{self, Read, Write};
+use std::time::Instant;
+
+use mio::event::Source as Registered;
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+
+use super::source::Key;
+use crate::flow::{Follower, Outbound};
+use crate::limits::{BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX};
+use crate::os::listen::{Peer, Stream};
+use crate::wire::http::{RequestReader, Stage};
+use crate::wire::terminal_frames::Protocol;
+use crate::wire::websocket::Codec;
+
+/// A connection. Its slot is freed only by `bury`.
+pub(super) struct Connection {
+    pub(super) socket: Socket,
+    pub(super) peer: Peer,
+    /// What its listener asks of a request.
+    pub(super) gate: Gate,
+    /// Whether the kernel said that the peer is this user or root; asked at most once.
+    pub(super) peer_is_ours: Option<bool>,
+    /// Bytes that were read and belong to no whole message yet, or to one that must wait.
+    pub(super) incoming: Vec<u8>,
+    pub(super) outbound: Outbound,
+    pub(super) phase: Phase,
+    /// It leaves at the end of this turn.
+    pub(super) doomed: bool,
+    /// The kernel may hold bytes that we have not read: no event will say so again.
+    pub(super) unread: bool,
+    /// The peer sends no more.
+    pub(super) ended: bool,
+    /// The kernel refused bytes: its writable edge comes.
+    pub(super) blocked: bool,
+    /// It is on that work list already.
+    pub(super) on_again: bool,
+    pub(super) on_write: bool,
+    /// Digesting stopped because a queue is full; whoever drains it wakes us.
+    pub(super) stalled: bool,
+    pub(super) heard_at: Instant,
+    pub(super) pinged: bool,
+    /// When the present stage of the HTTP exchange, or the closing, began.
+    pub(super) stage_at: Instant,
+    /// The deadline it asked for.
+    pub(super) asked: Option<Instant>,
+}
+
+/// What a listener asks of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// The peer's user is this one or root, as the kernel knows: Unix sockets, and loopback without a token.
+    OwnUser,
+    /// The access token.
+    Token,
+}
+
+/// What a connection has become.
+pub(super) enum Phase {
+    /// HTTP requests, one after the other.
+    Request {
+        reader: RequestReader,
+        stage: Stage,
+        /// Requests answered so far.
+        served: usize,
+    },
+    Terminal(TerminalSocket),
+    Agent(AgentSocket),
+    Events(EventSocket),
+    /// The last bytes leave; what still comes is thrown away.
+    Closing,
+}
+
+/// A socket attached to a terminal.
+pub(super) struct TerminalSocket {
+    pub(super) terminal: Key,
+    pub(super) codec: Codec,
+    pub(super) protocol: Protocol,
+    pub(super) follower: Follower,
+    /// The size changed since it was told; told when the queue has room.
+    pub(super) size_due: bool,
+}
+
+/// The socket of an agent that owns a terminal.
+pub(super) struct AgentSocket {
+    pub(super) terminal: Key,
+    pub(super) codec: Codec,
+}
+
+/// A reader of the event log: by websocket, or by Server-Sent Events.
+pub(super) struct EventSocket {
+    pub(super) codec: Option<Codec>,
+    /// Id of the last event it was given.
+    pub(super) cursor: u64,
+}
+
+impl Connection {
+    pub(super) fn new(socket: Socket, peer: Peer, gate: Gate, now: Instant) -> Connection {
+        Connection {
+            socket,
+            peer,
+            gate,
+            peer_is_ours: None,
+            incoming: Vec::new(),
+            outbound: Outbound::default(),
+            phase: Phase::Request { reader: RequestReader::new(), stage: Stage::Idle, served: 0 },
+            doomed: false,
+            unread: false,
+            ended: false,
+            blocked: false,
+            on_again: false,
+            on_write: false,
+            stalled: false,
+            heard_at: now,
+            pinged: false,
+            stage_at: now,
+            asked: None,
+        }
+    }
+
+    /// When it must be asked again; `None` for never.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Request { stage, served, .. } => {
+                let time = match stage {
+                    Stage::Idle if *served > 0 => KEEP_ALIVE_MAX,
+                    Stage::Idle | Stage::Head => HEAD_TIME_MAX,
+                    Stage::Body => BODY_TIME_MAX,
+                };
+                Some(self.stage_at + time)
+            }
+            Phase::Terminal(_) | Phase::Agent(_) | Phase::Events(EventSocket { codec: Some(_), .. }) => {
+                Some(self.heard_at + if self.pinged { SILENCE_MAX } else { PING_AFTER })
+            }
+            Phase::Events(EventSocket { codec: None, .. }) => Some(self.stage_at + PING_AFTER),
+            Phase::Closing => Some(self.stage_at + CLOSING_MAX),
+        }
+    }
+
+    /// What is queued leaves; then the connection ends.
+    pub(super) fn close(&mut self, now: Instant) {
+        self.phase = Phase::Closing;
+        self.stage_at = now;
+        self.incoming = Vec::new();
+        self.stalled = false;
+    }
+}
+
+/// A TCP or Unix stream on the loop.
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    pub(super) fn new(stream: Stream) -> Socket {
+        match stream {
+            Stream::Tcp(stream) => Socket::Tcp(TcpStream::from_std(stream)),
+            Stream::Unix(stream) => Socket::Unix(UnixStream::from_std(stream)),
+        }
+    }
+
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        retried(|| match self {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
+        })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        retried(|| match self {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Unix(stream) => stream.write(bytes),
+        })
+    }
+
+    /// Tells the peer that no more comes; what it still sends is read and dropped, since closing with
+    /// unread bytes would reset the connection and lose our last ones.
+    pub(super) fn end(&self) {
+        let _ = match self {
+            Socket::Tcp(stream) => stream.shutdown(std::net::Shutdown::Write),
+            Socket::Unix(stream) => stream.shutdown(std::net::Shutdown::Write),
+        };
+    }
+
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Socket::Tcp(stream) => stream.register(registry, token, interest),
+            Socket::Unix(stream) => stream.register(registry, token, interest),
+        }
+    }
+}
+
+fn retried<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Streams into outbound queues, outbound queues into sockets, input queues into PTYs.
+
+use std::io;
+use std::time::Instant;
+
+use super::Server;
+use super::connection::Phase;
+use super::hosted::Origin;
+use super::source::{Key, Source};
+use crate::flow::Step;
+use crate::limits::SCREEN_FOLLOW_AT_ONCE_BYTES;
+use crate::os::pty;
+use crate::wire::agent_frames;
+use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_size};
+
+/// The frame that was encoded last. Readers of one terminal mostly stand at the same place, and a frame
+/// of JSON costs more to make than to copy.
+#[derive(Default)]
+pub(super) struct Encoded {
+    what: Option<(Key, u64, u64)>,
+    frame: Vec<u8>,
+}
+
+/// CAN ends whatever sequence the reader's emulator is in without acting on it, as ESC would (ECMA-48 8.2).
+const CANCEL: &[u8] = b"\x18";
+
+impl Server {
+    pub(super) fn hand_out(&mut self, now: Instant) {
+        for key in std::mem::take(&mut self.work.grown) {
+            let Some(hosted) = self.terminals.get_mut(key) else { continue };
+            hosted.on_grown = false;
+            let mut readers = std::mem::take(&mut hosted.attached);
+            for reader in &readers {
+                self.pump(*reader, now);
+            }
+            if let Some(hosted) = self.terminals.get_mut(key) {
+                readers.append(&mut hosted.attached);
+                hosted.attached = readers;
+            }
+        }
+        for key in std::mem::take(&mut self.work.thirsty) {
+            self.pump(key, now);
+        }
+        if std::mem::take(&mut self.work.news) {
+            for key in self.event_readers.clone() {
+                self.pump_events(key, now);
+            }
+        }
+    }
+
+    /// Moves a reader's cursor forward while its queue has room: replay, reset, live output and the exit.
+    pub(super) fn pump(&mut self, key: Key, now: Instant) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Phase::Terminal(socket) = &mut connection.phase else {
+            match &connection.phase {
+                Phase::Events(_) => self.pump_events(key, now),
+                Phase::Agent(agent) => self.work.inputs.push(agent.terminal),
+                Phase::Terminal(_) | Phase::Request { .. } | Phase::Closing => {}
+            }
+            return;
+        };
+        let Some(hosted) = self.terminals.get_mut(socket.terminal) else { return };
+        if connection.doomed {
+            return;
+        }
+        connection.outbound.adopt(&mut self.spare);
+        let mut sent = false;
+        let mut ended = false;
+        while !connection.outbound.is_full() {
+            let cursor = socket.follower.cursor();
+            match socket.follower.step(hosted.terminal.stream(), now) {
+                Step::Output { seq, parts } => {
+                    match socket.protocol {
+                        Protocol::Two => {
+                            connection.outbound.put(|out| put_output(Protocol::Two, seq, false, parts, out))
+                        }
+                        Protocol::One => {
+                            let what = Some((socket.terminal, cursor, seq));
+                            if self.encoded.what != what {
+                                self.encoded.what = what;
+                                self.encoded.frame.clear();
+                                put_output(Protocol::One, seq, false, parts, &mut self.encoded.frame);
+                            }
+                            connection.outbound.put(|out| out.extend_from_slice(&self.encoded.frame));
+                        }
+                    }
+                    socket.follower.advance(seq);
+                    sent = true;
+                }
+                Step::Lost => {
+                    if cursor != 0 {
+                        connection
+                            .outbound
+                            .put(|out| put_output(socket.protocol, 0, false, [CANCEL, &[]], out));
+                    }
+                    let mut reset = Vec::new();
+                    hosted.terminal.screen(now).put_reset(&mut reset);
+                    let head = hosted.terminal.stream().head();
+                    connection
+                        .outbound
+                        .put(|out| put_output(socket.protocol, head, true, [&reset, &[]], out));
+                    socket.follower.advance(head);
+                    sent = true;
+                }
+                Step::Until(at) => {
+                    self.deadlines.ask(at, Source::Connection(key), &mut connection.asked);
+                    break;
+                }
+                Step::Wait => {
+                    if let Some(exit) = hosted.terminal.exited() {
+                        let seq = hosted.terminal.stream().head() + 1;
+                        connection.outbound.put(|out| put_exit(seq, exit.code, exit.signal, out));
+                        ended = true;
+                    }
+                    break;
+                }
+            }
+        }
+        if sent {
+            socket.follower.pace.sent(now);
+        }
+        if socket.size_due && !connection.outbound.is_full() {
+            socket.size_due = false;
+            let size = hosted.terminal.size();
+            connection.outbound.put(|out| put_size(size, out));
+        }
+        let waits = !connection.outbound.is_empty();
+        if ended {
+            self.end_connection(key, 1000, "the terminal has ended", now);
+        } else if waits {
+            self.queue_write(key);
+        }
+    }
+
+    /// Puts a connection on the list of those with bytes to write.
+    pub(super) fn queue_write(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && !connection.blocked
+            && !connection.doomed
+            && !std::mem::replace(&mut connection.on_write, true)
+        {
+            self.work.writes.push(key);
+        }
+    }
+
+    pub(super) fn write_out(&mut self, now: Instant) {
+        for key in std::mem::take(&mut self.work.inputs) {
+            self.write_input(key);
+        }
+        for key in std::mem::take(&mut self.work.writes) {
+            self.write_connection(key, now);
+        }
+    }
+
+    fn write_connection(&mut self, key: Key, _now: Instant) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.on_write = false;
+        if connection.doomed {
+            return;
+        }
+        let mut drained = false;
+        while !connection.outbound.is_empty() {
+            match connection.socket.write(connection.outbound.waiting()) {
+                Ok(n) => drained |= connection.outbound.take(n),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    connection.blocked = true;
+                    break;
+                }
+                Err(_) => return self.doom(key),
+            }
+        }
+        if connection.outbound.is_empty() {
+            let memory = connection.outbound.give_back();
+            if memory.capacity() > self.spare.capacity() && memory.capacity() <= 2 * OUTBOUND_SPARE_BYTES {
+                self.spare = memory;
+            }
+            if matches!(connection.phase, Phase::Closing) {
+                connection.socket.end();
+                if connection.ended {
+                    return self.doom(key);
+                }
+            }
+        }
+        if drained {
+            let stalled = connection.stalled;
+            self.work.thirsty.push(key);
+            if stalled {
+                self.queue_again(key);
+            }
+        }
+    }
+
+    /// Gives a PTY, or an agent, the input that waits for it.
+    fn write_input(&mut self, key: Key) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let input = &mut hosted.terminal.input;
+        let mut drained = false;
+        match &hosted.origin {
+            Origin::Shell { master: Some(master), .. } => {
+                while !input.is_empty() {
+                    match pty::write(master, input.waiting()) {
+                        Ok(n) if n > 0 => drained |= input.take(n),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            hosted.input_blocked = true;
+                            break;
+                        }
+                        // Nobody will read it: the terminal has hung up.
+                        Ok(_) | Err(_) => {
+                            drained |= input.is_full();
+                            input.abandon();
+                        }
+                    }
+                }
+            }
+            Origin::Agent { socket, .. } => {
+                let agent = socket.and_then(|socket| Some((socket, self.connections.get_mut(socket)?)));
+                if let Some((socket, connection)) = agent {
+                    if connection.outbound.is_full() {
+                        return; // it is thirsty once that has drained
+                    }
+                    let text = String::from_utf8_lossy(input.waiting());
+                    if !text.is_empty() {
+                        connection.outbound.put(|out| agent_frames::put_input(&text, out));
+                    }
+                    self.queue_write(socket);
+                }
+                let Some(hosted) = self.terminals.get_mut(key) else { return };
+                drained = hosted.terminal.input.is_full();
+                hosted.terminal.input.abandon();
+            }
+            Origin::Shell { master: None, .. } => {
+                drained = input.is_full();
+                input.abandon();
+            }
+        }
+        if let Some(hosted) = self.terminals.get_mut(key)
+            && hosted.terminal.input.is_empty()
+        {
+            hosted.terminal.input.give_back();
+        }
+        if drained {
+            self.wake_senders(key);
+        }
+    }
+
+    /// The input queue has room: those who stopped reading because of it go on.
+    pub(super) fn wake_senders(&mut self, key: Key) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        for sender in std::mem::take(&mut hosted.senders) {
+            self.queue_again(sender);
+        }
+    }
+
+    /// Lets screens follow their streams: small steps at once, the rest while the loop is idle.
+    pub(super) fn follow_screens(&mut self, idle: bool, now: Instant) {
+        let mut may_be_long = idle;
+        for key in std::mem::take(&mut self.work.lagging) {
+            let Some(hosted) = self.terminals.get_mut(key) else { continue };
+            let small = hosted.terminal.screen_lag() <= SCREEN_FOLLOW_AT_ONCE_BYTES;
+            let more = if small || std::mem::take(&mut may_be_long) {
+                hosted.terminal.follow_screen(now)
+            } else {
+                true
+            };
+            if more {
+                self.work.lagging.push(key);
+            } else {
+                hosted.on_lagging = false;
+            }
+            self.terminal_changed(key, now);
+        }
+    }
+}
+
+/// A queue of this size is kept for the next connection that has something to send.
+const OUTBOUND_SPARE_BYTES: usize = 128 << 10;

@@ -1,0 +1,411 @@
+//! A terminal with its program: a shell on a PTY of ours, or an agent behind a socket.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Instant;
+
+use log::{debug, info};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry};
+
+use super::source::{Key, Source};
+use super::{Server, unix_ms};
+use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE};
+use crate::os::pty;
+use crate::os::spawn::{self, Reaped, Signal};
+use crate::terminal::title::Recorded;
+use crate::terminal::{Exit, GridSize, Terminal};
+use crate::wire::agent_frames;
+use crate::wire::rest::TerminalInfo;
+use crate::workspace::panes::Change;
+
+/// A terminal on the loop.
+pub(super) struct Hosted {
+    pub(super) id: String,
+    pub(super) session_id: String,
+    pub(super) terminal: Terminal,
+    pub(super) origin: Origin,
+    pub(super) cwd: String,
+    pub(super) created_ms: u64,
+    pub(super) activity_ms: u64,
+    /// Sockets that follow the stream.
+    pub(super) attached: Vec<Key>,
+    /// Sockets that are not read until the input queue has drained.
+    pub(super) senders: Vec<Key>,
+    /// The master may hold bytes that we have not read.
+    pub(super) unread: bool,
+    pub(super) hung_up: bool,
+    /// The PTY refused input: its writable edge comes.
+    pub(super) input_blocked: bool,
+    pub(super) on_again: bool,
+    pub(super) on_grown: bool,
+    pub(super) on_lagging: bool,
+    pub(super) asked: Option<Instant>,
+    /// Somebody closed it: it is forgotten as soon as its readers know the end.
+    pub(super) closing: bool,
+    /// When SIGKILL follows.
+    kill_at: Option<Instant>,
+    /// The child is dead since then; its last output may still be on the way.
+    reaped: Option<(Exit, Instant)>,
+    drain_at: Option<Instant>,
+    /// When an exited terminal is forgotten.
+    linger_until: Option<Instant>,
+}
+
+/// Where a terminal's bytes come from.
+pub(super) enum Origin {
+    /// A program that this server started.
+    Shell {
+        pid: i32,
+        /// `None` once it has hung up for good.
+        master: Option<OwnedFd>,
+    },
+    /// An agent.
+    Agent {
+        /// Its socket; `None` once it is gone.
+        socket: Option<Key>,
+        /// Bare LF becomes CR LF.
+        newlines_crlf: bool,
+        /// The last byte was CR.
+        after_cr: bool,
+    },
+}
+
+impl Hosted {
+    pub(super) fn new(
+        id: String,
+        session_id: String,
+        terminal: Terminal,
+        origin: Origin,
+        cwd: String,
+    ) -> Hosted {
+        let now_ms = unix_ms();
+        Hosted {
+            id,
+            session_id,
+            terminal,
+            origin,
+            cwd,
+            created_ms: now_ms,
+            activity_ms: now_ms,
+            attached: Vec::new(),
+            senders: Vec::new(),
+            unread: false,
+            hung_up: false,
+            input_blocked: false,
+            on_again: false,
+            on_grown: false,
+            on_lagging: false,
+            asked: None,
+            closing: false,
+            kill_at: None,
+            reaped: None,
+            drain_at: None,
+            linger_until: None,
+        }
+    }
+
+    pub(super) fn master(&self) -> Option<&OwnedFd> {
+        match &self.origin {
+            Origin::Shell { master, .. } => master.as_ref(),
+            Origin::Agent { .. } => None,
+        }
+    }
+
+    pub(super) fn pid(&self) -> Option<i32> {
+        match self.origin {
+            Origin::Shell { pid, .. } => Some(pid),
+            Origin::Agent { .. } => None,
+        }
+    }
+
+    pub(super) fn is_agent_owned(&self) -> bool {
+        matches!(self.origin, Origin::Agent { .. })
+    }
+
+    /// Whether it still runs, and nobody has closed it.
+    pub(super) fn is_live(&self) -> bool {
+        self.terminal.exited().is_none() && !self.closing
+    }
+
+    /// Whether senders must wait.
+    pub(super) fn input_is_full(&self) -> bool {
+        self.terminal.input.is_full()
+    }
+
+    pub(super) fn watch(&self, key: Key, registry: &Registry) -> std::io::Result<()> {
+        let Some(master) = self.master() else { return Ok(()) };
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        registry.register(&mut SourceFd(&master.as_raw_fd()), Source::Terminal(key).pack(), interest)
+    }
+
+    pub(super) fn info(&self) -> TerminalInfo {
+        let Recorded { title, .. } = self.terminal.recorded_title();
+        let exit = self.terminal.exited();
+        TerminalInfo {
+            id: self.id.clone(),
+            session_id: self.session_id.clone(),
+            title: title.clone().unwrap_or_default(),
+            cols: self.terminal.size().cols(),
+            rows: self.terminal.size().rows(),
+            cwd: self.cwd.clone(),
+            pid: self.pid(),
+            exited: exit.is_some(),
+            exit_code: exit.and_then(|exit| exit.code),
+            signal: exit.and_then(|exit| exit.signal),
+            created_at_ms: self.created_ms,
+            attached: self.attached.len(),
+            agent_owned: self.is_agent_owned(),
+            last_activity_ms: self.activity_ms,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.linger_until];
+        own.into_iter().flatten().min()
+    }
+}
+
+impl Server {
+    /// Takes a new terminal in: it is what its session stands for from now on.
+    pub(super) fn host(&mut self, hosted: Hosted, now: Instant) -> std::io::Result<Key> {
+        let registry = self.poll.registry();
+        let key = self.terminals.insert_with(|key| {
+            hosted.watch(key, registry)?;
+            Ok::<_, std::io::Error>(hosted)
+        })?;
+        let Some(hosted) = self.terminals.get(key) else { return Ok(key) };
+        let (id, session_id) = (hosted.id.clone(), hosted.session_id.clone());
+        if let Some(pid) = hosted.pid() {
+            self.by_pid.insert(pid, key);
+        }
+        let title = hosted.cwd.rsplit('/').find(|name| !name.is_empty()).unwrap_or("terminal").to_owned();
+        self.by_id.insert(id, key);
+        if let Some(former) = self.by_session.insert(session_id.clone(), key) {
+            self.replace(former, now);
+        }
+        if let Some(change) = self.registry.ensure_pane(&session_id, &title) {
+            self.tell(change);
+        }
+        Ok(key)
+    }
+
+    /// The session has a new terminal: an exited one is forgotten, a live one hung up.
+    fn replace(&mut self, former: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get(former) else { return };
+        match hosted.terminal.exited() {
+            Some(_) => self.work.doomed_terminals.push(former),
+            None => self.hang_up(former, now),
+        }
+    }
+
+    /// New output, or an exit: readers are served this turn, the screen follows when there is time.
+    pub(super) fn terminal_grew(&mut self, key: Key) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if !std::mem::replace(&mut hosted.on_grown, true) {
+            self.work.grown.push(key);
+        }
+        if hosted.terminal.screen_lag() > 0 && !std::mem::replace(&mut hosted.on_lagging, true) {
+            self.work.lagging.push(key);
+        }
+        if !hosted.terminal.input.is_empty() && !hosted.input_blocked {
+            self.work.inputs.push(key);
+        }
+        self.ask_terminal(key);
+    }
+
+    /// Something of the terminal changed besides its output: its size, its input, what it waits for.
+    pub(super) fn terminal_changed(&mut self, key: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if let Some(size) = hosted.terminal.resize_due(now) {
+            self.resized(key, size, now);
+        }
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if !hosted.terminal.input.is_empty() && !hosted.input_blocked {
+            hosted.activity_ms = unix_ms();
+            self.work.inputs.push(key);
+        }
+        self.ask_terminal(key);
+    }
+
+    fn resized(&mut self, key: Key, size: GridSize, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        match &hosted.origin {
+            Origin::Shell { master: Some(master), .. } => {
+                if let Err(error) = pty::set_size(master, size.cols(), size.rows()) {
+                    debug!("{}: the PTY refused a size: {error}", hosted.id);
+                }
+            }
+            Origin::Agent { socket: Some(socket), .. } => {
+                let socket = *socket;
+                if let Some(connection) = self.connections.get_mut(socket) {
+                    connection.outbound.put(|out| agent_frames::put_resize(size, out));
+                    self.queue_write(socket);
+                }
+            }
+            Origin::Shell { master: None, .. } | Origin::Agent { socket: None, .. } => {}
+        }
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        for reader in hosted.attached.clone() {
+            self.size_due(reader);
+            self.pump(reader, now);
+        }
+    }
+
+    /// Asks for the terminal's next deadline.
+    pub(super) fn ask_terminal(&mut self, key: Key) {
+        if let Some(hosted) = self.terminals.get_mut(key)
+            && let Some(when) = hosted.deadline()
+        {
+            self.deadlines.ask(when, Source::Terminal(key), &mut hosted.asked);
+        }
+    }
+
+    /// A deadline of the terminal has come: which one, its state says.
+    pub(super) fn terminal_due(&mut self, key: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let head = hosted.terminal.stream().head();
+        if hosted.terminal.settle(now) {
+            self.record_title(key);
+        }
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if hosted.terminal.stream().head() > head {
+            self.terminal_grew(key);
+        }
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if hosted.kill_at.take_if(|at| *at <= now).is_some() {
+            match &hosted.origin {
+                Origin::Shell { pid, .. } => {
+                    spawn::kill_session(*pid);
+                }
+                // It was asked to close and did not.
+                Origin::Agent { socket, .. } => {
+                    let socket = *socket;
+                    if let Some(socket) = socket {
+                        self.end_connection(socket, 1008, "close was not answered", now);
+                    }
+                    self.finish(key, Exit::default(), now);
+                }
+            }
+        }
+        self.finish_if_drained(key, now);
+        if let Some(hosted) = self.terminals.get_mut(key)
+            && hosted.linger_until.is_some_and(|at| at <= now)
+        {
+            self.work.doomed_terminals.push(key);
+        }
+        self.terminal_changed(key, now);
+    }
+
+    /// Ends the program: SIGHUP now, SIGKILL after [`HANGUP_GRACE`]. Its session is free at once. An exited
+    /// terminal is forgotten.
+    pub(super) fn hang_up(&mut self, key: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if self.by_session.get(&hosted.session_id) == Some(&key) {
+            self.by_session.remove(&hosted.session_id);
+        }
+        if std::mem::replace(&mut hosted.closing, true) {
+            return;
+        }
+        if hosted.terminal.exited().is_some() {
+            self.work.doomed_terminals.push(key);
+            return;
+        }
+        hosted.kill_at = Some(now + HANGUP_GRACE);
+        match &hosted.origin {
+            Origin::Shell { pid, .. } => spawn::signal_group(*pid, Signal::HUP),
+            Origin::Agent { socket: Some(socket), .. } => {
+                let socket = *socket;
+                if let Some(connection) = self.connections.get_mut(socket) {
+                    connection.outbound.put(agent_frames::put_close);
+                    self.queue_write(socket);
+                }
+            }
+            Origin::Agent { socket: None, .. } => {}
+        }
+        self.ask_terminal(key);
+    }
+
+    /// A child is dead. What it printed last may still be on its way through the PTY.
+    pub(super) fn child_died(&mut self, reaped: Reaped, now: Instant) {
+        let Some(key) = self.by_pid.remove(&reaped.pid) else { return };
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let exit = match reaped.exit {
+            spawn::Exit::Code(code) => Exit { code: Some(code), signal: None },
+            spawn::Exit::Signal(signal) => Exit { code: Some(128 + signal), signal: Some(signal) },
+        };
+        hosted.reaped = Some((exit, now));
+        hosted.drain_at = Some(now + DRAIN_GRACE);
+        hosted.unread = true;
+        if !std::mem::replace(&mut hosted.on_again, true) {
+            self.work.again.push(Source::Terminal(key));
+        }
+        self.ask_terminal(key);
+    }
+
+    /// The exit is told once the child is dead and its output is at its end: at the hang-up, or, while a
+    /// background job holds the terminal open, when nothing more has come for [`DRAIN_GRACE`].
+    pub(super) fn finish_if_drained(&mut self, key: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let Some((exit, died_at)) = hosted.reaped else { return };
+        let quiet = hosted.drain_at.is_some_and(|at| at <= now);
+        if quiet && hosted.unread && now < died_at + DRAIN_MAX {
+            hosted.drain_at = Some(now + DRAIN_GRACE);
+            self.ask_terminal(key);
+        } else if hosted.hung_up || quiet {
+            self.finish(key, exit, now);
+        }
+    }
+
+    /// The terminal has ended: its readers get the rest and the exit.
+    pub(super) fn finish(&mut self, key: Key, exit: Exit, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if hosted.terminal.exited().is_some() {
+            return;
+        }
+        info!("{}: ended with {exit:?}", hosted.id);
+        hosted.terminal.exit(exit, now);
+        hosted.reaped = None;
+        hosted.drain_at = None;
+        match &mut hosted.origin {
+            Origin::Shell { master, .. } => *master = None,
+            Origin::Agent { socket, .. } => *socket = None,
+        }
+        if !hosted.closing {
+            hosted.kill_at = None;
+            // An agent's terminal stays until its session is closed.
+            hosted.linger_until = (!hosted.is_agent_owned()).then(|| now + self.config.linger);
+        }
+        self.record_title(key);
+        self.wake_senders(key);
+        self.terminal_grew(key);
+        self.forget_if_unread(key);
+    }
+
+    /// A closed terminal is forgotten once nobody reads it.
+    pub(super) fn forget_if_unread(&mut self, key: Key) {
+        if let Some(hosted) = self.terminals.get(key)
+            && hosted.closing
+            && hosted.terminal.exited().is_some()
+            && hosted.attached.is_empty()
+        {
+            self.work.doomed_terminals.push(key);
+        }
+    }
+
+    /// Shows the terminal's title on its panes.
+    fn record_title(&mut self, key: Key) {
+        let Some(hosted) = self.terminals.get(key) else { return };
+        let Recorded { title, activity } = hosted.terminal.recorded_title();
+        let changed = self.registry.set_live(&hosted.session_id, title.as_deref(), *activity);
+        if !changed.is_empty() {
+            let change = self.registry.change_of(&changed);
+            self.tell(change);
+        }
+    }
+
+    /// Puts a change into the event log.
+    pub(super) fn tell(&mut self, change: Change) {
+        self.log.push_navigation(change, unix_ms());
+        self.work.news = true;
+    }
+}

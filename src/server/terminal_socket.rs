@@ -1,0 +1,97 @@
+//! Frames of a socket that is attached to a terminal.
+
+use std::time::Instant;
+
+use super::Server;
+use super::connection::{Connection, Phase, TerminalSocket};
+use super::hosted::Origin;
+use super::source::Key;
+use crate::os::pty;
+use crate::terminal::After;
+use crate::wire::terminal_frames::{
+    Incoming, Protocol, parse_client, put_ack, put_error, put_pong, put_ready, put_size,
+};
+use crate::wire::websocket::Codec;
+
+impl Server {
+    /// The connection becomes a reader of the terminal that has everything up to byte `cursor`: `ready`,
+    /// `size`, then replay or reset, then live output.
+    pub(super) fn attach(&mut self, key: Key, terminal: Key, cursor: u64, protocol: Protocol, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(terminal) else { return };
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let follower = hosted.terminal.attach(cursor, now);
+        hosted.attached.push(key);
+        let (head, size) = (hosted.terminal.stream().head(), hosted.terminal.size());
+        connection.outbound.put(|out| {
+            if protocol == Protocol::Two {
+                put_ready(head, out);
+            }
+            put_size(size, out);
+        });
+        let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);
+        connection.phase =
+            Phase::Terminal(TerminalSocket { terminal, codec, protocol, follower, size_due: false });
+        self.ask_connection(key);
+        // What the program asked before is answered by the screen; what it asks from now on, by clients.
+        self.terminal_grew(terminal);
+        self.pump(key, now);
+    }
+
+    pub(super) fn terminal_text(&mut self, key: Key, text: &str, now: Instant) {
+        let Some(Connection { phase: Phase::Terminal(socket), .. }) = self.connections.get_mut(key) else {
+            return;
+        };
+        let terminal = socket.terminal;
+        let frame = match parse_client(text, socket.protocol) {
+            Ok(Incoming::Frame(frame)) => frame,
+            Ok(Incoming::Ping { t, srtt }) => {
+                if let Some(srtt) = srtt {
+                    socket.follower.pace.set_srtt(srtt);
+                }
+                return self.answer(key, |out| put_pong(&t, out));
+            }
+            Err(message) => return self.terminal_error(key, &message),
+        };
+        let Some(hosted) = self.terminals.get_mut(terminal) else { return };
+        let after = hosted.terminal.apply(key.number(), &frame);
+        self.answer(key, |out| put_ack(frame.client_seq, out));
+        match after {
+            After::Nothing => {}
+            After::HangUp => self.hang_up(terminal, now),
+            After::Clear => self.clear(terminal, now),
+            After::Refused(why) => self.terminal_error(key, why),
+        }
+        self.terminal_changed(terminal, now);
+    }
+
+    fn clear(&mut self, key: Key, now: Instant) {
+        let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let shell_in_foreground = match &hosted.origin {
+            Origin::Shell { pid, master: Some(master) } => {
+                pty::foreground_group(master).is_ok_and(|group| group == Some(*pid))
+            }
+            Origin::Shell { master: None, .. } | Origin::Agent { .. } => false,
+        };
+        hosted.terminal.clear(shell_in_foreground, now);
+        self.terminal_grew(key);
+    }
+
+    pub(super) fn terminal_error(&mut self, key: Key, message: &str) {
+        self.answer(key, |out| put_error(message, out));
+    }
+
+    /// The terminal's size is told to this reader when its queue has room.
+    pub(super) fn size_due(&mut self, key: Key) {
+        if let Some(Connection { phase: Phase::Terminal(socket), .. }) = self.connections.get_mut(key) {
+            socket.size_due = true;
+        }
+    }
+
+    /// Appends to what the connection is sent.
+    pub(super) fn answer(&mut self, key: Key, put: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.outbound.put(put);
+            self.queue_write(key);
+        }
+    }
+}

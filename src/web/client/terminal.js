@@ -1,0 +1,208 @@
+// The page of one terminal: joins the screen, the link and the outbox, and decides about sizes.
+//
+// The grid shown is always the PTY's, as the last `size` frame said. This page's own grid is what it asks
+// for with `resize`; when the two are equal the size is taken to be ours, and only then are a program's
+// queries answered. (Two pages of equal size both answer; the server takes the owner's only.)
+
+import { Keys } from "./keys.js";
+import { Link } from "./link.js";
+import { askForToken } from "./login.js";
+import { Notice } from "./notice.js";
+import { Outbox } from "./outbox.js";
+import { Screen } from "./screen.js";
+import { base, createTerminal, listTerminals, sessionId } from "./server.js";
+
+/** More output than this unparsed: the page is too slow for the program and lets the server skip. */
+const UNPARSED_BYTES_HIGH = 16 << 20;
+const UNPARSED_BYTES_LOW = 1 << 20;
+/** A page without any output takes this much as it was; of a longer stream it asks for the screen instead. */
+const REPLAY_BYTES_MAX = 256 << 10;
+/** A cursor ahead of every stream: the server answers with a reset. */
+const CURSOR_AHEAD = Number.MAX_SAFE_INTEGER;
+/** A window that is being dragged asks for a size this often at most. */
+const RESIZE_MS = 80;
+
+const element = (id) => document.getElementById(id);
+const notice = new Notice();
+const screen = new Screen(element("screen"), {
+  typed: (data) => type(keys.apply(data)),
+  answered: (data) => ownsSize() && outbox?.input(data, false),
+  title: (title) => setTitle(title),
+  parsed: () => screen.unparsedBytes < UNPARSED_BYTES_LOW && !document.hidden && link?.resume(),
+  used: () => use(),
+});
+const keys = new Keys(element("keys"), screen, type);
+let link = null;
+let outbox = null;
+let ptyGrid = null;
+let askedGrid = null;
+let resizeTimer = 0;
+
+setTitle("");
+fitPage();
+addEventListener("resize", fitPage);
+visualViewport?.addEventListener("resize", fitPage);
+visualViewport?.addEventListener("scroll", fitPage);
+new ResizeObserver(askForSizeSoon).observe(element("screen"));
+document.addEventListener("visibilitychange", onVisibility);
+element("take-over").addEventListener("click", () => {
+  screen.focus();
+  use();
+});
+element("again").addEventListener("click", () => start({ fresh: true }));
+start({ fresh: false });
+
+/** Attaches to the session's terminal; an ended one is shown as it ended unless a fresh one is wanted. */
+async function start({ fresh }) {
+  element("ended").hidden = true;
+  let terminal;
+  try {
+    const known = fresh ? null : (await listTerminals()).find((terminal) => terminal.sessionId === sessionId);
+    terminal = known?.exited
+      ? { terminalId: known.id, websocketPath: `${base}v1/terminals/${known.id}/socket`, nextOutputSeq: 1 }
+      : await createTerminal(sessionId, screen.ownGrid() ?? { cols: 80, rows: 24 });
+  } catch (error) {
+    if (error.status === 401) return askForToken(error.message);
+    if (error.status !== 0) return showEnd(error.message);
+    notice.sayNow("The server cannot be reached. Trying again…");
+    return void setTimeout(() => start({ fresh }), 2000);
+  }
+  attach(terminal);
+}
+
+function attach({ terminalId, websocketPath, nextOutputSeq }) {
+  link?.end();
+  screen.clear();
+  ptyGrid = askedGrid = null;
+  outbox = new Outbox(terminalId, (text) => link?.send(text));
+  const cursor = nextOutputSeq - 1 > REPLAY_BYTES_MAX ? CURSOR_AHEAD : 0;
+  link = new Link(websocketPath, cursor, {
+    open: opened,
+    output: received,
+    control: controlled,
+    down: ({ restarting, error }) =>
+      notice.say(
+        restarting ? "The server is restarting. Reconnecting…"
+        : error?.status === 0 ? "The server cannot be reached. What you type is sent when it is back."
+        : "Connection lost. What you type is sent when it is back.",
+      ),
+    refused: (error) => {
+      if (error.status === 401) return askForToken(error.message);
+      notice.clear();
+      showEnd(error.status === 404 ? "This terminal is gone: it was closed, or its server was restarted." : error.message);
+    },
+  });
+  outbox.push("focus");
+  screen.focus();
+}
+
+function opened() {
+  notice.clear();
+  outbox.sendAgain();
+  askedGrid = null;
+  askForSize();
+}
+
+function received(bytes, about) {
+  screen.write(bytes, about);
+  if (screen.unparsedBytes > UNPARSED_BYTES_HIGH) link.hold();
+}
+
+function controlled(frame) {
+  switch (frame.type) {
+    case "ack":
+      return outbox.acknowledged(frame.clientSeq);
+    case "size":
+      ptyGrid = { cols: frame.cols, rows: frame.rows };
+      screen.setGrid(ptyGrid);
+      return showGrid();
+    case "exit":
+      link.end();
+      notice.clear();
+      return showEnd(howItEnded(frame));
+    case "error":
+      return notice.sayNow(frame.message);
+  }
+}
+
+function type(data) {
+  if (outbox && !outbox.input(data)) notice.sayNow("Too much is waiting to be sent; the last input was left out.");
+}
+
+/** A tap, a click, the focus: this page is the one being used. */
+function use() {
+  if (document.hidden || !link) return;
+  askForSize();
+  outbox.push("focus");
+}
+
+function askForSizeSoon() {
+  clearTimeout(resizeTimer);
+  resizeTimer = setTimeout(askForSize, RESIZE_MS);
+}
+
+function askForSize() {
+  screen.fitFont();
+  const grid = screen.ownGrid();
+  if (!outbox || !grid || document.hidden || sameGrid(grid, askedGrid)) return showGrid();
+  askedGrid = grid;
+  outbox.push("resize", grid);
+  showGrid();
+}
+
+function onVisibility() {
+  if (!outbox) return;
+  if (document.hidden) {
+    askedGrid = null;
+    outbox.push("hide");
+  } else {
+    if (screen.unparsedBytes < UNPARSED_BYTES_LOW) link.resume();
+    askForSize();
+  }
+}
+
+function ownsSize() {
+  return sameGrid(ptyGrid, askedGrid);
+}
+
+function sameGrid(one, other) {
+  return one !== null && other !== null && one.cols === other.cols && one.rows === other.rows;
+}
+
+/** Says so when the grid is another client's, and offers to take it over. */
+function showGrid() {
+  const isForeign = ptyGrid !== null && askedGrid !== null && !ownsSize();
+  element("grid").hidden = element("take-over").hidden = !isForeign;
+  if (isForeign) element("grid").textContent = `${ptyGrid.cols} × ${ptyGrid.rows} elsewhere`;
+  element("screen").classList.toggle("foreign", isForeign);
+}
+
+function setTitle(title) {
+  element("title").textContent = title || sessionId;
+  document.title = title || sessionId;
+}
+
+function howItEnded({ exitCode, signal }) {
+  if (signal) return `Ended by signal ${signal}.`;
+  if (typeof exitCode === "number") return exitCode === 0 ? "Ended." : `Ended with code ${exitCode}.`;
+  return "Ended.";
+}
+
+function showEnd(text) {
+  link = outbox = null;
+  element("ended-text").textContent = text;
+  element("ended").hidden = false;
+  element("grid").hidden = element("take-over").hidden = true;
+  document.activeElement?.blur();
+  element("again").focus();
+}
+
+/** The part of the page that the on-screen keyboard leaves. */
+function fitPage() {
+  const { height, offsetTop } = visualViewport ?? { height: innerHeight, offsetTop: 0 };
+  document.body.style.height = `${height}px`;
+  document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
+}
+
+// For the browser's console, and for tests that ask what is on the screen.
+globalThis.wharf = { term: screen.term };
