@@ -29,14 +29,12 @@ impl Server {
         for key in std::mem::take(&mut self.work.grown) {
             let Some(hosted) = self.terminals.get_mut(key) else { continue };
             hosted.on_grown = false;
-            let mut readers = std::mem::take(&mut hosted.attached);
-            for reader in &readers {
-                self.pump(*reader, now);
+            let mut readers = std::mem::take(&mut self.readers);
+            readers.extend_from_slice(&hosted.attached);
+            for reader in readers.drain(..) {
+                self.pump(reader, now);
             }
-            if let Some(hosted) = self.terminals.get_mut(key) {
-                readers.append(&mut hosted.attached);
-                hosted.attached = readers;
-            }
+            self.readers = readers;
         }
         for key in std::mem::take(&mut self.work.thirsty) {
             self.pump(key, now);

@@ -77,6 +77,8 @@ pub struct Server {
     work: Work,
     /// Where every read lands first.
     scratch: Vec<u8>,
+    /// Who is served at the moment: a reader may leave while it is.
+    readers: Vec<Key>,
     /// Memory of the last queue that drained, for the next one that fills.
     spare: Vec<u8>,
     /// The last frames that were encoded, for readers at the same place.
@@ -213,6 +215,7 @@ impl Server {
             deadlines: Deadlines::default(),
             work: Work::default(),
             scratch: vec![0; READ_BYTES],
+            readers: Vec::new(),
             spare: Vec::new(),
             encoded: hand_out::Encoded::default(),
             started_at: Instant::now(),
