@@ -14,10 +14,10 @@ pub use client::{Client, Frame};
 pub use http::{Answer, Http, Stream};
 pub use serde_json::{Value, json};
 pub use server::{Launch, Program, Server, Terminal, python, sh};
-pub use websocket::{Message, WebSocket};
+pub use websocket::WebSocket;
 
 /// Long enough that only a hang reaches it, also on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tests that load the machine run one at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
