@@ -1,6 +1,9 @@
 //! What an operator decides, as plain values.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::limits;
@@ -53,5 +56,64 @@ impl Default for Config {
             shell: None,
             shell_integration: true,
         }
+    }
+}
+
+/// Longest token. It travels in a header, of which a request may have 16 KiB.
+const TOKEN_BYTES_MAX: usize = 1024;
+
+/// The socket of the command line's verbs.
+pub fn socket_path(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join("wharf.sock")
+}
+
+/// Reads a token from a file: its first line. Warns when others can read it.
+///
+/// # Errors
+/// One line that says what to do.
+pub fn read_token_file(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("no token file {name}; make one with `wharf token new {name}`")
+        }
+        _ => format!("cannot read the token file {name}: {error}"),
+    };
+    let file = File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        log::warn!("others can read the token file {name}; do `chmod 600 {name}`");
+    }
+    let mut text = String::new();
+    file.take(TOKEN_BYTES_MAX as u64 + 2).read_to_string(&mut text).map_err(failed)?;
+    check_token(text.lines().next().unwrap_or_default(), &format!("the token file {name}"))
+}
+
+/// A token that can travel in a header and in a URL.
+///
+/// # Errors
+/// One line that says what to do; `source` names where the token came from.
+pub fn check_token(token: &str, source: &str) -> Result<String, String> {
+    let token = token.trim();
+    if token.is_empty() {
+        return Err(format!("{source} is empty; make a token with `wharf token new FILE`"));
+    }
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if token.len() > TOKEN_BYTES_MAX || !token.bytes().all(good) {
+        return Err(format!("{source} may hold letters, digits and -._~, at most {TOKEN_BYTES_MAX}"));
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_what_a_url_can_carry() {
+        assert_eq!(check_token(" abc-._~9\n", "x").as_deref(), Ok("abc-._~9"));
+        assert!(check_token("", "x").unwrap_err().contains("wharf token new"));
+        assert!(check_token("a b", "x").is_err());
+        assert!(check_token(&"a".repeat(1025), "x").is_err());
     }
 }

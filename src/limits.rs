@@ -90,6 +90,9 @@ pub const BATCH_HOLD_MIN: Duration = Duration::from_millis(4);
 /// See [`BATCH_HOLD_MIN`].
 pub const BATCH_HOLD_MAX: Duration = Duration::from_millis(16);
 
+/// Values of one JSON text, commas and brackets counted. Parsed, each takes up to a hundred bytes.
+pub const JSON_VALUES_MAX: usize = 4096;
+
 // ---- HTTP ----
 
 /// A request's head; above it `431`.

@@ -111,7 +111,7 @@ impl Stream {
 }
 
 /// Cuts `parts` to at most `bytes_max` (at least 4), between two characters.
-pub(super) fn cut<'a>(parts: [&'a [u8]; 2], bytes_max: usize) -> [&'a [u8]; 2] {
+pub(super) fn cut(parts: [&[u8]; 2], bytes_max: usize) -> [&[u8]; 2] {
     let byte = |i: usize| parts[0].get(i).or_else(|| parts[1].get(i - parts[0].len()));
     let mut end = bytes_max.min(parts[0].len() + parts[1].len());
     while end > 0 && byte(end).is_some_and(|b| is_continuation(*b)) {

@@ -301,3 +301,67 @@ pub fn private_dir(path: &Path) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv6Addr, TcpListener, TcpStream};
+
+    /// Both ways to find the user of the client's socket.
+    fn both(local: SocketAddr, remote: SocketAddr) -> (Option<u32>, Option<u32>) {
+        (owner_by_diag(local, remote).unwrap(), owner_by_table(local, remote))
+    }
+
+    #[test]
+    fn the_kernel_and_its_table_agree_on_who_owns_a_connection() {
+        let us = Some(own_uid());
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(host).unwrap();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (local, remote) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+            assert_eq!(both(local, remote), (us, us));
+            // A listener is no connection, and the wrong peer is no peer.
+            let nobody = SocketAddr::new(local.ip(), 1);
+            assert_eq!(both(remote, nobody), (None, None));
+            assert_eq!(both(local, nobody), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_table_without_a_process_behind_it_has_no_owner() {
+        let ends = "0100007F:D431 0100007F:0016";
+        let line = |state: &str, uid: u32, inode: u32| {
+            format!(
+                "   1: {ends} {state} 00000000:00000000 00:00000000 00000000  {uid}        0 {inode} 1 0 20 4 30 10 -1"
+            )
+        };
+        assert_eq!(find_in_table(&line("01", 1000, 4711), ends), Some(1000));
+        // Closed by its owner: the kernel says root, and no inode.
+        assert_eq!(find_in_table(&line("05", 0, 0), ends), None);
+        assert_eq!(find_in_table("", ends), None);
+    }
+
+    #[test]
+    fn a_v4_connection_of_v6_sockets_is_found_by_its_v4_addresses() {
+        let us = Some(own_uid());
+        let Ok(listener) = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)) else { return };
+        let port = listener.local_addr().unwrap().port();
+        let mapped = Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x7f00, 1]);
+        let Ok(client) = TcpStream::connect((mapped, port)) else { return };
+        let (accepted, peer) = listener.accept().unwrap();
+        assert_eq!(tcp_owner(accepted.local_addr().unwrap(), peer), us);
+        let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (local, remote) =
+            (canonical(client.local_addr().unwrap()), canonical(client.peer_addr().unwrap()));
+        assert!(local.is_ipv4());
+        assert_eq!(both(local, remote), (us, us));
+    }
+
+    #[test]
+    fn a_process_cannot_forge_its_stat_by_its_name() {
+        let stat = parse_stat(b"42 (a) R 1 1 1 (b) S 7 8 9 34816 10 4194304 0").unwrap();
+        assert_eq!(stat, Stat { state: b'S', parent: 7, group: 8, session: 9, foreground_group: 10 });
+        assert_eq!(parse_stat(b"42 (a) S 7 8"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+}

@@ -66,9 +66,3 @@ pub fn read(master: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
 pub fn write(master: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::io::write(&master, bytes))?)
 }
-
-/// Bytes that [`read`] would return without waiting (`FIONREAD`).
-pub fn bytes_waiting(master: impl AsFd) -> io::Result<usize> {
-    let waiting = rustix::io::ioctl_fionread(master)?;
-    Ok(usize::try_from(waiting).unwrap_or(usize::MAX))
-}

@@ -54,7 +54,8 @@ impl Signals {
         Ok(Signals { wake, caught })
     }
 
-    /// Empties the descriptor and says what arrived. Never blocks; coalesced signals count once.
+    /// Empties the descriptor and says what arrived. Never blocks; coalesced signals count once, and
+    /// a signal that comes meanwhile may be told now and wake once more for nothing.
     pub fn drain(&mut self) -> Received {
         let mut bytes = [0; 64];
         loop {

@@ -169,6 +169,8 @@ fn blame(program: &Program, error: &io::Error) -> Failed {
 
 /// Signals the group of a child and, when it is another one, its terminal's foreground group. SIGHUP is
 /// followed by SIGCONT, since a stopped job would not hear it. Groups that are gone are no error.
+///
+/// Call it before the child was reaped: its number may belong to a stranger afterwards.
 pub fn signal_group(pid: i32, signal: Signal) {
     // The kernel knows no group for a dead leader (0 or -1), and never may a signal go to init's or our own.
     let foreground =
@@ -400,4 +402,120 @@ fn is_inherited(name: &OsStr) -> bool {
     }
     let has_prefix = |prefix: &&str| name.as_bytes().starts_with(prefix.as_bytes());
     !NOT_INHERITED.iter().any(|listed| name == *listed) && !NOT_INHERITED_PREFIXES.iter().any(has_prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The environment of a shell whose server has `inherited` and runs as the user `ann`.
+    fn shell_gets(inherited: &[(&str, &str)], extra: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+            pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+        };
+        let ann = Passwd { name: "ann".into(), home: "/home/ann".into(), shell: "/bin/zsh".into() };
+        let env = environment(owned(inherited).into_iter(), Some(ann), "/bin/zsh".into(), &owned(extra));
+        env.into_iter()
+            .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
+            .collect()
+    }
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_shell_has_all_it_needs_under_an_empty_environment() {
+        let expected = map(&[
+            ("COLORTERM", "truecolor"),
+            ("HOME", "/home/ann"),
+            ("LANG", "C.UTF-8"),
+            ("LOGNAME", "ann"),
+            ("PATH", PATH_DEFAULT),
+            ("SHELL", "/bin/zsh"),
+            ("TERM", "xterm-256color"),
+            ("TERM_PROGRAM", "wharf"),
+            ("TERM_PROGRAM_VERSION", env!("CARGO_PKG_VERSION")),
+            ("USER", "ann"),
+        ]);
+        assert_eq!(shell_gets(&[], &[]), expected);
+        assert_eq!(shell_gets(&[("HOME", ""), ("LANG", "")], &[]), expected);
+    }
+
+    #[test]
+    fn a_shell_keeps_what_is_the_users_and_loses_what_is_the_servers() {
+        let kept = [
+            ("EDITOR", "vi"),
+            ("GHOSTTY_RESOURCES_DIR", "/usr/share/ghostty"),
+            ("HOME", "/srv"),
+            ("LC_CTYPE", "de_DE.UTF-8"),
+            ("LOGNAME", "bob"),
+            ("PATH", "/bin"),
+            ("SHELL", "/bin/fish"),
+            ("SSH_AUTH_SOCK", "/tmp/agent"),
+            ("USER", "bob"),
+        ];
+        let lost = [
+            ("WHARF_TOKEN", "secret"),
+            ("WHARF_TOKEN_FILE", "/secret"),
+            ("TMUX", "/tmp/tmux"),
+            ("TMUX_PANE", "%1"),
+            ("STY", "1.pts"),
+            ("TERMINFO", "/kitty"),
+            ("TERMCAP", "x"),
+            ("KITTY_WINDOW_ID", "1"),
+            ("VTE_VERSION", "7000"),
+            ("WEZTERM_PANE", "0"),
+            ("ALACRITTY_SOCKET", "/a"),
+            ("ITERM_SESSION_ID", "w0"),
+            ("GHOSTTY_BIN_DIR", "/g"),
+            ("KONSOLE_VERSION", "2"),
+            ("COLUMNS", "80"),
+            ("LINES", "24"),
+            ("NOTIFY_SOCKET", "/n"),
+            ("LISTEN_FDS", "1"),
+            ("LISTEN_PID", "1"),
+            ("WATCHDOG_USEC", "1"),
+            ("INVOCATION_ID", "1"),
+            ("CREDENTIALS_DIRECTORY", "/c"),
+            ("OLDPWD", "/old"),
+        ];
+        let replaced = [("TERM", "screen"), ("COLORTERM", "no"), ("TERM_PROGRAM", "kitty")];
+        let inherited = [&kept[..], &lost[..], &replaced[..]].concat();
+        let mut expected = map(&kept);
+        expected.extend(map(&[
+            ("COLORTERM", "truecolor"),
+            ("TERM", "xterm-256color"),
+            ("TERM_PROGRAM", "wharf"),
+            ("TERM_PROGRAM_VERSION", env!("CARGO_PKG_VERSION")),
+        ]));
+        assert_eq!(shell_gets(&inherited, &[]), expected);
+    }
+
+    #[test]
+    fn what_the_caller_adds_wins() {
+        let env = shell_gets(&[("WHARF_SESSION", "outer")], &[("WHARF_SESSION", "inner"), ("TERM", "dumb")]);
+        assert_eq!((env["WHARF_SESSION"].as_str(), env["TERM"].as_str()), ("inner", "dumb"));
+    }
+
+    #[test]
+    fn an_entry_of_passwd() {
+        let entry = |line: &str| parse_passwd(line.as_bytes(), 1000);
+        let ann =
+            |shell: &str| Some(Passwd { name: "ann".into(), home: "/home/ann".into(), shell: shell.into() });
+        assert_eq!(entry("ann:x:1000:100:Ann,,,:/home/ann:/bin/zsh"), ann("/bin/zsh"));
+        assert_eq!(entry("ann:x:1000:100::/home/ann:"), ann("/bin/sh"));
+        for other in ["bob:x:1001:100::/home/bob:/bin/sh", "ann:x:1000:100::/home/ann", "+::::::", "", "#"] {
+            assert_eq!(entry(other), None);
+        }
+        assert_eq!(passwd_entry(0).unwrap().name, "root");
+    }
+
+    #[test]
+    fn a_shell_is_always_found() {
+        assert_eq!(default_shell(Some(Path::new("/opt/shell"))), Path::new("/opt/shell"));
+        assert!(is_executable(&default_shell(None)));
+        assert!(!is_executable(Path::new("/etc/passwd")));
+        assert!(!is_executable(Path::new("/etc")));
+    }
 }

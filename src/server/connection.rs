@@ -7,12 +7,12 @@ use mio::event::Source as Registered;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
+use super::reader::Reader;
 use super::source::Key;
-use crate::flow::{Follower, Outbound};
+use crate::flow::Outbound;
 use crate::limits::{BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX};
 use crate::os::listen::{Peer, Stream};
 use crate::wire::http::{RequestReader, Stage};
-use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::Codec;
 
 /// A connection. Its slot is freed only by `bury`.
@@ -77,10 +77,7 @@ pub(super) enum Phase {
 pub(super) struct TerminalSocket {
     pub(super) terminal: Key,
     pub(super) codec: Codec,
-    pub(super) protocol: Protocol,
-    pub(super) follower: Follower,
-    /// The size changed since it was told; told when the queue has room.
-    pub(super) size_due: bool,
+    pub(super) reader: Reader,
 }
 
 /// The socket of an agent that owns a terminal.

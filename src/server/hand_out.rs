@@ -6,23 +6,11 @@ use std::time::Instant;
 use super::Server;
 use super::connection::Phase;
 use super::hosted::Origin;
+use super::reader::Pumped;
 use super::source::{Key, Source};
-use crate::flow::Step;
 use crate::limits::SCREEN_FOLLOW_AT_ONCE_BYTES;
 use crate::os::pty;
 use crate::wire::agent_frames;
-use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_size};
-
-/// The frame that was encoded last. Readers of one terminal mostly stand at the same place, and a frame
-/// of JSON costs more to make than to copy.
-#[derive(Default)]
-pub(super) struct Encoded {
-    what: Option<(Key, u64, u64)>,
-    frame: Vec<u8>,
-}
-
-/// CAN ends whatever sequence the reader's emulator is in without acting on it, as ESC would (ECMA-48 8.2).
-const CANCEL: &[u8] = b"\x18";
 
 impl Server {
     pub(super) fn hand_out(&mut self, now: Instant) {
@@ -61,71 +49,15 @@ impl Server {
         if connection.doomed {
             return;
         }
+        let number = socket.terminal.number();
         connection.outbound.adopt(&mut self.spare);
-        let mut sent = false;
-        let mut ended = false;
-        while !connection.outbound.is_full() {
-            let cursor = socket.follower.cursor();
-            match socket.follower.step(hosted.terminal.stream(), now) {
-                Step::Output { seq, parts } => {
-                    match socket.protocol {
-                        Protocol::Two => {
-                            connection.outbound.put(|out| put_output(Protocol::Two, seq, false, parts, out))
-                        }
-                        Protocol::One => {
-                            let what = Some((socket.terminal, cursor, seq));
-                            if self.encoded.what != what {
-                                self.encoded.what = what;
-                                self.encoded.frame.clear();
-                                put_output(Protocol::One, seq, false, parts, &mut self.encoded.frame);
-                            }
-                            connection.outbound.put(|out| out.extend_from_slice(&self.encoded.frame));
-                        }
-                    }
-                    socket.follower.advance(seq);
-                    sent = true;
-                }
-                Step::Lost => {
-                    if cursor != 0 {
-                        connection
-                            .outbound
-                            .put(|out| put_output(socket.protocol, 0, false, [CANCEL, &[]], out));
-                    }
-                    let mut reset = Vec::new();
-                    hosted.terminal.screen(now).put_reset(&mut reset);
-                    let head = hosted.terminal.stream().head();
-                    connection
-                        .outbound
-                        .put(|out| put_output(socket.protocol, head, true, [&reset, &[]], out));
-                    socket.follower.advance(head);
-                    sent = true;
-                }
-                Step::Until(at) => {
-                    self.deadlines.ask(at, Source::Connection(key), &mut connection.asked);
-                    break;
-                }
-                Step::Wait => {
-                    if let Some(exit) = hosted.terminal.exited() {
-                        let seq = hosted.terminal.stream().head() + 1;
-                        connection.outbound.put(|out| put_exit(seq, exit.code, exit.signal, out));
-                        ended = true;
-                    }
-                    break;
-                }
-            }
+        let queue = &mut connection.outbound;
+        match socket.reader.pump(&mut hosted.terminal, number, queue, &mut self.encoded, now) {
+            Pumped::Waits => {}
+            Pumped::Until(at) => self.deadlines.ask(at, Source::Connection(key), &mut connection.asked),
+            Pumped::Ended => return self.end_connection(key, 1000, "the terminal has ended", now),
         }
-        if sent {
-            socket.follower.pace.sent(now);
-        }
-        if socket.size_due && !connection.outbound.is_full() {
-            socket.size_due = false;
-            let size = hosted.terminal.size();
-            connection.outbound.put(|out| put_size(size, out));
-        }
-        let waits = !connection.outbound.is_empty();
-        if ended {
-            self.end_connection(key, 1000, "the terminal has ended", now);
-        } else if waits {
+        if !queue.is_empty() {
             self.queue_write(key);
         }
     }

@@ -330,7 +330,7 @@ impl Server {
             return;
         }
         if let Phase::Terminal(socket) = &connection.phase
-            && socket.follower.pace.wait_until(now).is_none()
+            && !socket.reader.is_held_back(now)
         {
             self.work.thirsty.push(key);
         }

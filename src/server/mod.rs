@@ -11,6 +11,7 @@ mod event_socket;
 mod hand_out;
 mod hosted;
 mod intake;
+mod reader;
 mod routes;
 mod slots;
 mod source;
@@ -82,7 +83,7 @@ pub struct Server {
     /// Memory of the last queue that drained, for the next one that fills.
     spare: Vec<u8>,
     /// The last frames that were encoded, for readers at the same place.
-    encoded: hand_out::Encoded,
+    encoded: reader::Encoded,
     started_at: Instant,
     stopping: Option<Stopping>,
     asked: Option<Instant>,
@@ -217,7 +218,7 @@ impl Server {
             scratch: vec![0; READ_BYTES],
             readers: Vec::new(),
             spare: Vec::new(),
-            encoded: hand_out::Encoded::default(),
+            encoded: reader::Encoded::default(),
             started_at: Instant::now(),
             stopping: None,
             asked: None,

@@ -529,6 +529,6 @@ fn refused(error: RegistryError) -> Reject {
 fn expand_home(path: &str) -> PathBuf {
     let Some(rest) = path.strip_prefix('~') else { return PathBuf::from(path) };
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let home = home.or_else(|| spawn::passwd_entry(proc::own_uid()).map(|entry| entry.home.into()));
+    let home = home.or_else(|| spawn::passwd_entry(proc::own_uid()).map(|entry| entry.home));
     home.unwrap_or_else(|| PathBuf::from("/")).join(rest.trim_start_matches('/'))
 }

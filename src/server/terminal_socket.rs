@@ -5,12 +5,11 @@ use std::time::Instant;
 use super::Server;
 use super::connection::{Connection, Phase, TerminalSocket};
 use super::hosted::Origin;
+use super::reader::Reader;
 use super::source::Key;
 use crate::os::pty;
 use crate::terminal::After;
-use crate::wire::terminal_frames::{
-    Incoming, Protocol, parse_client, put_ack, put_error, put_pong, put_ready, put_size,
-};
+use crate::wire::terminal_frames::{Incoming, Protocol, parse_client, put_ack, put_error, put_pong};
 use crate::wire::websocket::Codec;
 
 impl Server {
@@ -19,18 +18,10 @@ impl Server {
     pub(super) fn attach(&mut self, key: Key, terminal: Key, cursor: u64, protocol: Protocol, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(terminal) else { return };
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let follower = hosted.terminal.attach(cursor, now);
         hosted.attached.push(key);
-        let (head, size) = (hosted.terminal.stream().head(), hosted.terminal.size());
-        connection.outbound.put(|out| {
-            if protocol == Protocol::Two {
-                put_ready(head, out);
-            }
-            put_size(size, out);
-        });
+        let reader = Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
         let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);
-        connection.phase =
-            Phase::Terminal(TerminalSocket { terminal, codec, protocol, follower, size_due: false });
+        connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader });
         self.ask_connection(key);
         // What the program asked before is answered by the screen; what it asks from now on, by clients.
         self.terminal_grew(terminal);
@@ -42,11 +33,11 @@ impl Server {
             return;
         };
         let terminal = socket.terminal;
-        let frame = match parse_client(text, socket.protocol) {
+        let frame = match parse_client(text, socket.reader.protocol()) {
             Ok(Incoming::Frame(frame)) => frame,
             Ok(Incoming::Ping { t, srtt }) => {
                 if let Some(srtt) = srtt {
-                    socket.follower.pace.set_srtt(srtt);
+                    socket.reader.set_srtt(srtt);
                 }
                 return self.answer(key, |out| put_pong(&t, out));
             }
@@ -83,7 +74,7 @@ impl Server {
     /// The terminal's size is told to this reader when its queue has room.
     pub(super) fn size_due(&mut self, key: Key) {
         if let Some(Connection { phase: Phase::Terminal(socket), .. }) = self.connections.get_mut(key) {
-            socket.size_due = true;
+            socket.reader.size_changed();
         }
     }
 

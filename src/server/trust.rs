@@ -39,13 +39,12 @@ impl Trust {
             return Err(Reject::new(400, "more than one Host header"));
         }
         match host {
-            Some(host) => {
-                // A Unix socket is out of a browser's reach, whatever name it was asked by.
-                if matches!(peer, Peer::Tcp { .. }) && !self.answers_to(host) {
-                    let message = "this server does not answer to that Host; allow it with --host NAME";
-                    return Err(Reject::new(421, message));
-                }
+            // A Unix socket is out of a browser's reach, whatever name it was asked by.
+            Some(host) if matches!(peer, Peer::Tcp { .. }) && !self.answers_to(host) => {
+                let message = "this server does not answer to that Host; allow it with --host NAME";
+                return Err(Reject::new(421, message));
             }
+            Some(_) => {}
             None if request.version_minor >= 1 => return Err(Reject::new(400, "the Host header is missing")),
             None => {}
         }

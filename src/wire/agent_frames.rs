@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::terminal_frames::{grid_size, parse_object, put_escaped};
+use super::json::{grid_size, parse_object, put_escaped};
 use super::websocket::put_text_with;
 use crate::terminal::GridSize;
 
@@ -26,7 +26,7 @@ pub enum AgentFrame {
 /// # Errors
 /// For the agent, in words: the field and its rule.
 pub fn parse_agent(text: &str) -> Result<AgentFrame, String> {
-    let fields = parse_object(text)?;
+    let fields = parse_object(text.as_bytes())?;
     match fields.get("type").and_then(Value::as_str) {
         Some("exit") => {}
         _ => return Err("type must be \"exit\"; output goes in binary frames".to_owned()),
@@ -96,7 +96,7 @@ pub enum ToAgent {
 
 /// Parses a text frame to an agent; `None` for one that a later server may send.
 pub fn parse_to_agent(text: &str) -> Option<ToAgent> {
-    let fields = parse_object(text).ok()?;
+    let fields = parse_object(text.as_bytes()).ok()?;
     let string = |name: &str| fields.get(name)?.as_str().map(str::to_owned);
     match fields.get("type")?.as_str()? {
         "registered" => Some(ToAgent::Registered {
@@ -107,5 +107,55 @@ pub fn parse_to_agent(text: &str) -> Option<ToAgent> {
         "resize" => grid_size(&fields).ok().map(ToAgent::Resize),
         "close" => Some(ToAgent::Close),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::websocket::{Codec, Message};
+
+    /// What the agent understands of what the server writes.
+    fn heard(put: impl FnOnce(&mut Vec<u8>)) -> Option<ToAgent> {
+        let mut out = Vec::new();
+        put(&mut out);
+        match Codec::client(1000).read(&mut out, &mut Vec::new()) {
+            Ok(Some(Message::Text(text))) => parse_to_agent(&text),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_agent_understands_the_server() {
+        let registered = ToAgent::Registered { terminal_id: "t\"".into(), websocket_path: "/v1".into() };
+        assert_eq!(heard(|out| put_registered("t\"", "/v1", out)), Some(registered));
+        assert_eq!(heard(|out| put_input("\u{3}\"é", out)), Some(ToAgent::Input("\u{3}\"é".into())));
+        let size = GridSize::new(80, 24).unwrap();
+        assert_eq!(heard(|out| put_resize(size, out)), Some(ToAgent::Resize(size)));
+        assert_eq!(heard(put_close), Some(ToAgent::Close));
+        assert_eq!(parse_to_agent(r#"{"type":"news"}"#), None);
+        assert_eq!(parse_to_agent("[]"), None);
+    }
+
+    #[test]
+    fn the_server_understands_the_agents_exit() {
+        for exit_code in [Some(0), Some(255), Some(-1), None] {
+            assert_eq!(parse_agent(&exit_json(exit_code)), Ok(AgentFrame::Exit { exit_code }));
+        }
+        assert_eq!(parse_agent(r#"{"type":"exit"}"#), Ok(AgentFrame::Exit { exit_code: None }));
+    }
+
+    #[test]
+    fn an_error_names_the_field_and_its_rule() {
+        let error = |text: &str| parse_agent(text).unwrap_err();
+        assert_eq!(error("{}"), "type must be \"exit\"; output goes in binary frames");
+        assert_eq!(error(r#"{"type":"output"}"#), "type must be \"exit\"; output goes in binary frames");
+        for code in ["\"0\"", "1.5", "4294967296", "true"] {
+            assert_eq!(
+                error(&format!(r#"{{"type":"exit","exitCode":{code}}}"#)),
+                "exitCode must be a whole number of 32 bits, or null"
+            );
+        }
+        assert!(error("{").starts_with("malformed JSON"));
     }
 }

@@ -861,3 +861,490 @@ fn parse_response_head(head: &[u8]) -> Result<(ClientResponse, Framing), String>
     };
     Ok((response, framing))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Feeds the bytes in pieces of that size and tells all requests, or the status that ended them, and what
+    /// was left unread.
+    fn read(bytes: &[u8], piece: usize) -> (Vec<Request>, Option<u16>, Vec<u8>) {
+        let (mut reader, mut input, mut requests) = (RequestReader::new(), Vec::new(), Vec::new());
+        for piece in bytes.chunks(piece) {
+            input.extend_from_slice(piece);
+            loop {
+                match reader.next(&mut input) {
+                    Ok(Some(request)) => requests.push(request),
+                    Ok(None) => break,
+                    Err(reject) => return (requests, Some(reject.status), Vec::new()),
+                }
+            }
+        }
+        (requests, None, input)
+    }
+
+    fn one(text: &str) -> Request {
+        let (mut requests, error, rest) = read(text.as_bytes(), usize::MAX);
+        assert_eq!((requests.len(), error, rest.len()), (1, None, 0), "{text:?}");
+        requests.remove(0)
+    }
+
+    fn refused(text: &str) -> u16 {
+        let (requests, error, _) = read(text.as_bytes(), usize::MAX);
+        assert_eq!(requests, [], "{text:?}");
+        error.unwrap_or_else(|| panic!("{text:?} is still awaited"))
+    }
+
+    /// A GET with this head after `Host`.
+    fn get(head: &str) -> String {
+        format!("GET / HTTP/1.1\r\nHost: h\r\n{head}\r\n")
+    }
+
+    #[test]
+    fn a_request_is_read_whole() {
+        let request = one("POST /v1/terminals?a=1&b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+        assert_eq!((request.method, request.method_name.as_str()), (Method::Post, "POST"));
+        assert_eq!((request.path.as_str(), request.query_raw.as_str()), ("/v1/terminals", "a=1&b"));
+        assert_eq!((request.header("HOST"), request.header("accept")), (Some("h"), None));
+        assert_eq!((request.body.as_slice(), request.version_minor), (&b"hello"[..], 1));
+        assert!(request.keep_alive);
+    }
+
+    #[test]
+    fn methods_are_known_by_their_exact_names() {
+        assert_eq!(one("DELETE / HTTP/1.1\r\n\r\n").method, Method::Delete);
+        assert_eq!(one("OPTIONS * HTTP/1.1\r\n\r\n").method, Method::Options);
+        let request = one("get / HTTP/1.1\r\n\r\n");
+        assert_eq!((request.method, request.method_name.as_str()), (Method::Other, "get"));
+    }
+
+    #[test]
+    fn http_1_1_is_kept_alive_and_1_0_is_not_unless_told_otherwise() {
+        assert!(one("GET / HTTP/1.1\r\n\r\n").keep_alive);
+        assert!(!one("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n").keep_alive);
+        assert!(!one("GET / HTTP/1.0\r\n\r\n").keep_alive);
+        assert!(one("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").keep_alive);
+    }
+
+    #[test]
+    fn pipelined_requests_come_one_by_one_and_the_rest_stays() {
+        let (requests, error, rest) =
+            read(b"GET /a HTTP/1.1\r\n\r\nPUT /b HTTP/1.1\r\nContent-Length: 2\r\n\r\nokGET /c", usize::MAX);
+        assert_eq!(requests.iter().map(|r| r.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
+        assert_eq!((error, rest.as_slice()), (None, &b"GET /c"[..]));
+    }
+
+    #[test]
+    fn the_bytes_after_an_upgrade_stay_for_the_websocket() {
+        let (requests, _, rest) =
+            read(b"GET /s HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x80", usize::MAX);
+        // The next request would start with 0x81: the server stops asking for requests after an upgrade.
+        assert!(requests[0].is_upgrade());
+        assert!(rest.is_empty());
+        let (mut reader, mut input) = (RequestReader::new(), b"GET /s HTTP/1.1\r\n\r\n\x81\x80".to_vec());
+        assert!(reader.next(&mut input).unwrap().is_some());
+        assert_eq!(input, b"\x81\x80");
+    }
+
+    #[test]
+    fn a_few_blank_lines_before_a_request_are_tolerated() {
+        assert_eq!(one("\r\n\r\nGET / HTTP/1.1\r\n\r\n").path, "/");
+        assert_eq!(refused("\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(refused("\nGET / HTTP/1.1\r\n\r\n"), 400);
+    }
+
+    #[test]
+    fn noise_is_refused_at_its_first_byte() {
+        assert_eq!(refused("\x16\x03\x01"), 400);
+        assert_eq!(refused(" GET / HTTP/1.1"), 400);
+    }
+
+    #[test]
+    fn chunked_bodies_lose_their_coding_extensions_and_trailers() {
+        let request = one(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=b\r\nhello\r\n0A \r\n, wharf...\r\n0\r\nX: y\r\n\r\n",
+        );
+        assert_eq!(request.body, b"hello, wharf...");
+        assert_eq!(request.header("x"), None);
+    }
+
+    #[test]
+    fn malformed_chunks_are_refused() {
+        let chunked =
+            |body: &str| refused(&format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{body}"));
+        for body in [
+            "5\r\nhelloX\r\n",
+            "5\nhello",
+            "\r\n",
+            "-1\r\n",
+            "0x5\r\n",
+            "5;\n\r\n",
+            "5\rX\r\n",
+            "g\r\n",
+            " 5\r\n",
+            "11111111111111111\r\n",
+            "0\r\nX: y\n",
+        ] {
+            assert_eq!(chunked(body), 400, "{body:?}");
+        }
+        assert_eq!(chunked(&format!("5;{}\r\n", "x".repeat(CHUNK_LINE_BYTES_MAX))), 400);
+        assert_eq!(chunked(&format!("5;{}", "x".repeat(CHUNK_LINE_BYTES_MAX))), 400);
+        assert_eq!(chunked(&format!("0\r\n{}", "X: y\r\n".repeat(HEAD_BYTES_MAX / 6 + 1))), 400);
+        assert_eq!(chunked("100001\r\n"), 413);
+        assert_eq!(chunked("ffffffffffffffff\r\n"), 413);
+        assert_eq!(chunked(&format!("{:x}\r\n{}\r\n1\r\n", BODY_BYTES_MAX, "x".repeat(BODY_BYTES_MAX))), 413);
+    }
+
+    #[test]
+    fn a_body_with_two_lengths_is_refused_since_a_proxy_may_see_the_other_one() {
+        for head in [
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\ncontent-length: 6\r\n",
+            "Content-Length: 5, 5\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+        ] {
+            assert_eq!(refused(&get(head)), 400, "{head:?}");
+        }
+        assert_eq!(refused("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+    }
+
+    #[test]
+    fn a_length_is_digits_and_nothing_else() {
+        for length in ["", "+5", "-5", "5 5", "0x5", "5.0", "1e1", "\u{a0}5", "٥"] {
+            assert_eq!(refused(&get(&format!("Content-Length: {length}\r\n"))), 400, "{length:?}");
+        }
+        assert_eq!(one(&get("Content-Length: 000\r\n")).body, b"");
+        assert_eq!(refused(&get(&format!("Content-Length: {}\r\n", BODY_BYTES_MAX + 1))), 413);
+        assert_eq!(refused(&get("Content-Length: 99999999999999999999999999\r\n")), 413);
+    }
+
+    #[test]
+    fn transfer_codings_other_than_chunked_are_not_implemented() {
+        for coding in ["gzip", "gzip, chunked", "identity", "xchunked", ""] {
+            assert_eq!(refused(&get(&format!("Transfer-Encoding: {coding}\r\n"))), 501, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn header_lines_are_not_folded_and_names_are_tokens() {
+        for head in [
+            "A: b\r\n c\r\n",
+            "A: b\r\n\tc\r\n",
+            "Content-Length : 5\r\n",
+            " A: b\r\n",
+            ": b\r\n",
+            "A\r\n",
+            "A: b\nContent-Length: 5\r\n",
+            "A: b\rC: d\r\n",
+            "A: \0\r\n",
+            "A b: c\r\n",
+        ] {
+            assert_eq!(refused(&get(head)), 400, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_told_apart_from_noise() {
+        assert_eq!(refused("PRI * HTTP/2.0\r\n\r\n"), 505);
+        assert_eq!(refused("GET / HTTP/3.0\r\n\r\n"), 505);
+        assert_eq!(refused("GET / HTTX/1.1\r\n\r\n"), 400);
+        assert_eq!(refused("GET /\r\n\r\n"), 400);
+        assert_eq!(refused("GET  / HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(refused("GET x HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(refused("CONNECT h:1 HTTP/1.1\r\n\r\n"), 400);
+    }
+
+    #[test]
+    fn heads_are_bounded_in_bytes_and_in_lines() {
+        assert_eq!(refused(&get(&format!("A: {}\r\n", "x".repeat(HEAD_BYTES_MAX)))), 431);
+        // Without any line end too.
+        assert_eq!(refused(&"G".repeat(HEAD_BYTES_MAX + 1)), 431);
+        let most = get(&"A: b\r\n".repeat(HEADERS_MAX - 1));
+        assert_eq!(one(&most).headers.len(), HEADERS_MAX);
+        assert_eq!(refused(&get(&"A: b\r\n".repeat(HEADERS_MAX))), 431);
+        let fill = HEAD_BYTES_MAX - get("A: \r\n").len();
+        assert_eq!(one(&get(&format!("A: {}\r\n", "x".repeat(fill)))).path, "/");
+        assert_eq!(refused(&get(&format!("A: {}\r\n", "x".repeat(fill + 1)))), 431);
+    }
+
+    #[test]
+    fn an_absolute_target_brings_its_own_host() {
+        let request = one("GET http://real:80/p?q HTTP/1.1\r\nHost: fake\r\n\r\n");
+        assert_eq!((request.path.as_str(), request.query_raw.as_str()), ("/p", "q"));
+        assert_eq!(request.headers_named("host").collect::<Vec<_>>(), ["real:80"]);
+        let request = one("GET HTTPS://real?q HTTP/1.1\r\n\r\n");
+        assert_eq!((request.path.as_str(), request.header("host")), ("/", Some("real")));
+        assert_eq!(one("GET //evil.com/ HTTP/1.1\r\n\r\n").path, "//evil.com/");
+    }
+
+    #[test]
+    fn a_peer_that_waits_is_told_to_continue_once() {
+        let (mut reader, mut input) = (RequestReader::new(), Vec::new());
+        input.extend_from_slice(b"PUT / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-Continue\r\n\r\n");
+        assert_eq!(reader.next(&mut input), Ok(None));
+        assert_eq!((reader.wants_continue(), reader.wants_continue()), (true, false));
+        input.extend_from_slice(b"ok");
+        assert_eq!(reader.next(&mut input).unwrap().unwrap().body, b"ok");
+    }
+
+    #[test]
+    fn a_peer_that_does_not_wait_is_not_told_to_continue() {
+        let (mut reader, mut input) = (RequestReader::new(), Vec::new());
+        input.extend_from_slice(b"PUT / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\no");
+        assert_eq!(reader.next(&mut input), Ok(None));
+        assert!(!reader.wants_continue());
+        assert_eq!(refused(&get("Expect: more\r\n")), 417);
+        assert_eq!(one(&get("Expect: 100-continue\r\n")).body, b"");
+    }
+
+    #[test]
+    fn the_stage_follows_the_message() {
+        let (mut reader, mut input, mut stages) = (RequestReader::new(), Vec::new(), Vec::new());
+        for piece in ["", "\r\n", "G", "ET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "x"] {
+            input.extend_from_slice(piece.as_bytes());
+            reader.next(&mut input).unwrap();
+            stages.push(reader.stage());
+        }
+        assert_eq!(stages, [Stage::Idle, Stage::Idle, Stage::Head, Stage::Body, Stage::Idle]);
+    }
+
+    #[test]
+    fn segments_are_decoded_one_by_one() {
+        let segments = |path: &str| one(&format!("GET {path} HTTP/1.1\r\n\r\n")).segments();
+        assert_eq!(segments("/v1/a%2Fb/%E2%82%ac+%20"), Ok(vec!["v1".into(), "a/b".into(), "€+ ".into()]));
+        assert_eq!(segments("/"), Ok(vec![String::new()]));
+        assert_eq!(segments("/a//b/"), Ok(vec!["a".into(), "".into(), "b".into(), "".into()]));
+        assert_eq!(segments("/%2e%2e/%252e"), Ok(vec!["..".into(), "%2e".into()]));
+        for path in ["/%", "/%2", "/%zz", "/%+1", "/%00", "/%ff", "/%ed%a0%80", "/a/%c3/%a9"] {
+            assert_eq!(segments(path).map_err(|reject| reject.status), Err(400), "{path}");
+        }
+        assert_eq!(segments(&format!("/{}", "/".repeat(10_000))).unwrap().len(), 10_001);
+    }
+
+    #[test]
+    fn query_parameters_are_decoded_and_the_first_counts() {
+        let request = one("GET /?a=1&a=2&b+c=d%26e+f&g&=x&h=%zz%ff HTTP/1.1\r\n\r\n");
+        let query = |name: &str| request.query(name);
+        assert_eq!(query("a").as_deref(), Some("1"));
+        assert_eq!(query("b c").as_deref(), Some("d&e f"));
+        assert_eq!((query("g").as_deref(), query("x")), (Some(""), None));
+        assert_eq!(query("h").as_deref(), Some("%zz\u{fffd}"));
+    }
+
+    const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+    fn upgrade(headers: &str) -> Result<String, u16> {
+        let request = one(&get(headers));
+        request.websocket_key().map_err(|reject| reject.status)
+    }
+
+    #[test]
+    fn a_websocket_handshake_has_a_key_and_version_13() {
+        let rest = format!("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n");
+        let good = format!("Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n{rest}");
+        assert_eq!(upgrade(&good), Ok(KEY.to_owned()));
+        assert_eq!(upgrade(""), Err(426));
+        assert_eq!(upgrade(&format!("Connection: close\r\nUpgrade: websocket\r\n{rest}")), Err(426));
+        assert_eq!(upgrade(&format!("Connection: Upgrade\r\nUpgrade: h2c\r\n{rest}")), Err(426));
+        assert_eq!(upgrade(&good.replace("13", "8")), Err(426));
+        assert_eq!(upgrade(&good.replace(KEY, "")), Err(400));
+        assert_eq!(upgrade(&good.replace(KEY, "dGhlIHNhbXBsZSBub25jZQ=")), Err(400));
+        assert_eq!(upgrade(&good.replace(KEY, "dGhlIHNhbXBsZSBub25jZ===")), Err(400));
+        assert_eq!(upgrade(&format!("{good}Sec-WebSocket-Key: {KEY}\r\n")), Err(400));
+        let post = format!("POST / HTTP/1.1\r\n{good}\r\n");
+        assert_eq!(one(&post).websocket_key().map_err(|reject| reject.status), Err(426));
+    }
+
+    fn written(response: &Response, head_only: bool, keep_alive: bool) -> String {
+        let mut out = Vec::new();
+        put_response(response, head_only, keep_alive, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_answer_carries_its_length_and_the_guards() {
+        let text = written(&Response::error(&Reject::new(404, "no \"such\" terminal")), false, true);
+        assert_eq!(
+            text,
+            "HTTP/1.1 404 Not Found\r\n\
+             Content-Type: application/json\r\n\
+             Content-Length: 32\r\n\
+             Connection: keep-alive\r\n\
+             X-Content-Type-Options: nosniff\r\n\
+             Referrer-Policy: no-referrer\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\n\
+             Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n\
+             Cache-Control: no-store\r\n\
+             \r\n\
+             {\"error\":\"no \\\"such\\\" terminal\"}"
+        );
+    }
+
+    #[test]
+    fn an_answer_may_bring_its_own_policy_and_caching() {
+        let mut response = Response::bytes(200, "text/html", &b"<p>"[..]);
+        response.headers.push(("content-security-policy", "default-src 'self'".to_owned()));
+        response.headers.push(("Cache-Control", "max-age=60".to_owned()));
+        let text = written(&response, false, false);
+        assert!(!text.contains("no-store") && !text.contains("default-src 'none'"), "{text}");
+        assert!(text.contains("default-src 'self'") && text.contains("max-age=60"), "{text}");
+        assert!(text.contains("Connection: close\r\n"), "{text}");
+    }
+
+    #[test]
+    fn head_gets_the_length_without_the_body_and_204_gets_neither() {
+        let text = written(&Response::bytes(200, "text/plain", &b"four"[..]), true, true);
+        assert!(text.contains("Content-Length: 4\r\n") && text.ends_with("\r\n\r\n"), "{text}");
+        let text = written(&Response::empty(204), false, true);
+        assert!(!text.contains("Content-Length:") && !text.contains("Content-Type:"), "{text}");
+        assert!(text.ends_with("\r\n\r\n"), "{text}");
+    }
+
+    #[test]
+    fn rejections_carry_the_headers_that_their_status_asks_for() {
+        let text = |reject: &Reject| written(&Response::error(reject), false, false);
+        let reject = Reject { allow: Some("GET, HEAD"), ..Reject::new(405, "x") };
+        assert!(text(&reject).contains("\r\nAllow: GET, HEAD\r\n"));
+        let reject = Reject { retry_after: Some(30), ..Reject::new(429, "x") };
+        assert!(text(&reject).contains("\r\nRetry-After: 30\r\n"));
+        let upgrade = text(&Reject::new(426, "x"));
+        assert!(upgrade.contains("\r\nConnection: close, upgrade\r\n"), "{upgrade}");
+        assert!(upgrade.contains("\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"), "{upgrade}");
+        assert!(text(&Reject::new(401, "x")).contains("\r\nWWW-Authenticate: Bearer"));
+    }
+
+    #[test]
+    fn a_header_value_cannot_begin_another_header() {
+        let mut response = Response::empty(302);
+        response.headers.push(("Location", "/a\r\nSet-Cookie: t=1\r\n\r\n<script>".to_owned()));
+        let text = written(&response, false, true);
+        assert!(text.contains("\r\nLocation: /a  Set-Cookie: t=1    <script>\r\n\r\n"), "{text}");
+    }
+
+    #[test]
+    fn streams_and_upgrades_have_no_length() {
+        let mut out = Vec::new();
+        put_stream_head("text/event-stream", &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n")
+        );
+        assert!(!text.contains("Content-Length") && text.ends_with("\r\n\r\n"), "{text}");
+        let mut out = Vec::new();
+        put_upgrade("abc=", &mut out);
+        put_continue(&mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Accept: abc=\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
+        );
+    }
+
+    /// Feeds a response in pieces of that size, then the end.
+    fn response(bytes: &[u8], piece: usize) -> Result<(ClientResponse, Vec<u8>), String> {
+        let (mut reader, mut input) = (ResponseReader::new(), Vec::new());
+        for piece in bytes.chunks(piece) {
+            input.extend_from_slice(piece);
+            if let Some(response) = reader.next(&mut input, false)? {
+                return Ok((response, input));
+            }
+        }
+        reader.next(&mut input, true).map(|response| (response.unwrap(), input))
+    }
+
+    #[test]
+    fn a_client_reads_what_the_server_writes() {
+        let mut out = Vec::new();
+        put_response(&Response::json(201, &json!({"a": "b"})), false, true, &mut out);
+        for piece in [1, 7, usize::MAX] {
+            let (response, rest) = response(&out, piece).unwrap();
+            assert_eq!((response.status, response.body.as_slice()), (201, &br#"{"a":"b"}"#[..]));
+            assert_eq!(response.header("content-type"), Some("application/json"));
+            assert!(rest.is_empty());
+        }
+        let mut out = Vec::new();
+        put_request("POST", "/v1/x?a=b", "h:1", &[("Accept", "*/*")], Some(b"{}"), &mut out);
+        let request = one(std::str::from_utf8(&out).unwrap());
+        assert_eq!((request.header("host"), request.body.as_slice()), (Some("h:1"), &b"{}"[..]));
+    }
+
+    #[test]
+    fn a_response_ends_by_its_length_its_last_chunk_or_the_connections_end() {
+        let body = |text: &str| response(text.as_bytes(), 1).map(|(response, _)| response.body);
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+            Ok(b"ok".to_vec())
+        );
+        assert_eq!(body("HTTP/1.0 200\r\n\r\nall of it"), Ok(b"all of it".to_vec()));
+        assert_eq!(
+            body("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+            Ok(b"ok".to_vec())
+        );
+        assert_eq!(body("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n"), Ok(Vec::new()));
+        assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok").is_err());
+        assert!(body("HTTP/1.1 200 OK\r\nContent-Le").is_err());
+        assert!(body("SSH-2.0-OpenSSH\r\n\r\n").is_err());
+        assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn the_bytes_after_a_101_stay_for_the_websocket() {
+        let (response, rest) =
+            response(b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x00", usize::MAX).unwrap();
+        assert_eq!((response.status, rest.as_slice()), (101, &b"\x81\x00"[..]));
+    }
+
+    fn request_bytes() -> impl Strategy<Value = Vec<u8>> {
+        let parts = prop::sample::select(vec![
+            "GET / HTTP/1.1\r\n",
+            "POST /a%20b?c=d HTTP/1.1\r\n",
+            "Host: h\r\n",
+            "Content-Length: 5\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Expect: 100-continue\r\n",
+            "\r\n",
+            "hello",
+            "5\r\nhello\r\n",
+            "5;x\r\nhello\r\n",
+            "0\r\n",
+            "0\r\n\r\n",
+            "\n",
+            "\r",
+            " ",
+            ":",
+            "\0",
+            "GET /x HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        ]);
+        prop::collection::vec(parts, 0..20).prop_map(|parts| parts.concat().into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn requests_do_not_depend_on_how_the_bytes_are_cut(bytes in request_bytes(), piece in 1usize..12) {
+            prop_assert_eq!(read(&bytes, piece), read(&bytes, usize::MAX));
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), piece in 1usize..50) {
+            let mut whole = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            whole.extend_from_slice(&bytes);
+            read(&whole, piece);
+            read(&bytes, piece);
+            let _ = response(&bytes, piece);
+        }
+
+        #[test]
+        fn any_text_comes_back_out_of_an_encoded_segment(text in "[^\0]{1,20}") {
+            let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            let request = one(&format!("GET /{encoded}?q={encoded} HTTP/1.1\r\n\r\n"));
+            prop_assert_eq!(request.segments(), Ok(vec![text.clone()]));
+            prop_assert_eq!(request.query("q"), Some(text));
+        }
+    }
+}

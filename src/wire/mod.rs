@@ -2,6 +2,7 @@
 
 pub mod agent_frames;
 pub mod http;
+mod json;
 pub mod rest;
 pub mod terminal_frames;
 pub mod websocket;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::http::Reject;
-use super::terminal_frames::grid_size;
+use super::json::{grid_size, parse_object};
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, SESSION_ID_BYTES_MAX};
 use crate::terminal::GridSize;
 use crate::terminal::title::Activity;
@@ -37,7 +37,6 @@ pub struct CreateTerminal {
 pub fn parse_create(body: &[u8]) -> Result<CreateTerminal, Reject> {
     let fields = parse_body(body)?;
     let session_id = required(&fields, "sessionId", SESSION_ID_BYTES_MAX)?;
-    check_session_id(&session_id)?;
     let cwd = required(&fields, "cwd", PATH_BYTES_MAX)?;
     if !(cwd.starts_with('/') || cwd == "~" || cwd.starts_with("~/")) {
         return Err(bad("cwd must be an absolute path, or start with ~/"));
@@ -148,11 +147,7 @@ fn bad(message: impl Into<String>) -> Reject {
 }
 
 fn parse_body(body: &[u8]) -> Result<Map<String, Value>, Reject> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(bad("the body must be a JSON object")),
-        Err(error) => Err(bad(format!("malformed JSON: {error}"))),
-    }
+    parse_object(body).map_err(bad)
 }
 
 fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
@@ -452,4 +447,225 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = days / DAYS_OF_400_YEARS * 400 + year_of_era + u64::from(month <= 2);
     (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::events::EventLog;
+
+    const CREATE: &str = r#"{"sessionId":"s","cwd":"/srv/project","cols":120,"rows":36}"#;
+
+    /// The message of the 400 that a body gets.
+    fn refused<T: std::fmt::Debug>(parsed: Result<T, Reject>) -> String {
+        let reject = parsed.unwrap_err();
+        assert_eq!(reject.status, 400);
+        reject.message
+    }
+
+    /// `CREATE` with one field set to this JSON.
+    fn create(field: &str, json: &str) -> Result<CreateTerminal, Reject> {
+        let mut body: Value = serde_json::from_str(CREATE).unwrap();
+        body[field] = serde_json::from_str(json).unwrap();
+        parse_create(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_terminal_is_asked_for_as_in_the_seed() {
+        let plain = parse_create(CREATE.as_bytes()).unwrap();
+        assert_eq!((plain.session_id.as_str(), plain.cwd.as_str()), ("s", "/srv/project"));
+        assert_eq!((plain.size.cols(), plain.size.rows()), (120, 36));
+        assert_eq!((plain.shell, plain.args, plain.attach_only), (None, vec![], false));
+        assert_eq!(create("shell", "\"/bin/zsh\"").unwrap().shell.as_deref(), Some("/bin/zsh"));
+        assert_eq!(create("args", "[\"-l\",\"\"]").unwrap().args, ["-l", ""]);
+        assert!(create("attachOnly", "true").unwrap().attach_only);
+        for null in ["shell", "args", "attachOnly"] {
+            assert!(create(null, "null").is_ok());
+        }
+        assert!(create("unknown", "[{}]").is_ok());
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_its_rule() {
+        let session = "sessionId must be a string of 1 to 256 bytes without NUL";
+        for bad in ["null", "1", "\"\"", r#""a\u0000b""#, &format!("{:?}", "x".repeat(257))] {
+            assert_eq!(refused(create("sessionId", bad)), session, "{bad}");
+        }
+        assert_eq!(refused(create("cwd", "null")), "cwd must be a string of 1 to 4096 bytes without NUL");
+        assert_eq!(refused(create("cwd", "\"a\"")), "cwd must be an absolute path");
+        for bad in ["0", "2001", "1.5", "-1", "\"80\"", "null"] {
+            assert_eq!(refused(create("cols", bad)), "cols must be a whole number from 1 to 2000", "{bad}");
+            assert_eq!(refused(create("rows", bad)), "rows must be a whole number from 1 to 2000", "{bad}");
+        }
+        assert_eq!(refused(create("shell", "[]")), "shell must be a string of 1 to 4096 bytes without NUL");
+        for bad in ["\"-l\"", "[1]", r#"["\u0000"]"#, "{}"] {
+            assert_eq!(refused(create("args", bad)), "args must be an array of strings without NUL");
+        }
+        assert_eq!(refused(create("attachOnly", "1")), "attachOnly must be true or false");
+    }
+
+    #[test]
+    fn a_body_is_a_json_object() {
+        assert_eq!(refused(parse_create(b"[]")), "a JSON object is expected");
+        assert_eq!(
+            refused(parse_create(b"{\n 1")),
+            "malformed JSON: key must be a string at line 2 column 2"
+        );
+        assert!(refused(parse_create(b"")).starts_with("malformed JSON"));
+        assert!(refused(parse_create(b"{\"a\":\"\xff\"}")).starts_with("malformed JSON"));
+        assert!(refused(parse_create("[".repeat(1000).as_bytes())).starts_with("malformed JSON"));
+    }
+
+    #[test]
+    fn input_from_a_script_is_not_use_unless_it_says_so() {
+        assert_eq!(parse_input(br#"{"data":"ls\n"}"#), Ok(("ls\n".into(), false)));
+        assert_eq!(parse_input(br#"{"data":"","claim":true}"#), Ok(("".into(), true)));
+        assert_eq!(refused(parse_input(b"{}")), "data must be a string");
+        assert_eq!(refused(parse_input(br#"{"data":"x","claim":0}"#)), "claim must be true or false");
+    }
+
+    #[test]
+    fn workspaces_and_panes_are_parsed_whole_or_in_part() {
+        let whole = parse_workspace(br#"{"name":"Work","color":null,"cwd":"/srv"}"#).unwrap();
+        assert_eq!((whole.name.as_str(), whole.color, whole.cwd.as_deref()), ("Work", None, Some("/srv")));
+        assert!(refused(parse_workspace(b"{}")).starts_with("name must be"));
+        let patch = parse_workspace_patch(br#"{"color":null,"cwd":"/"}"#).unwrap();
+        assert_eq!(patch, WorkspacePatch { name: None, color: Some(None), cwd: Some(Some("/".into())) });
+        assert!(refused(parse_workspace_patch(br#"{"name":null}"#)).starts_with("name must be"));
+        let pane = parse_pane(br#"{"title":"t","resourceKind":"terminal","resourceId":"s"}"#).unwrap();
+        assert_eq!((pane.title.as_str(), pane.resource_kind.as_str()), ("t", "terminal"));
+        assert!(refused(parse_pane(br#"{"title":"t"}"#)).starts_with("resourceKind must be"));
+        let patch = parse_pane_patch(br#"{"title":"u"}"#).unwrap();
+        assert_eq!(patch, PanePatch { title: Some("u".into()), ..PanePatch::default() });
+        assert!(refused(parse_pane_patch(br#"{"title":null}"#)).starts_with("title must be"));
+    }
+
+    #[test]
+    fn a_terminal_is_told_with_its_times_and_its_end() {
+        let info = TerminalInfo {
+            id: "t".into(),
+            session_id: "s".into(),
+            title: "make".into(),
+            cols: 80,
+            rows: 24,
+            cwd: "/".into(),
+            pid: None,
+            exited: true,
+            exit_code: Some(137),
+            signal: Some(9),
+            created_at_ms: 0,
+            attached: 2,
+            agent_owned: true,
+            last_activity_ms: 1_000,
+        };
+        let expected = json!({
+            "id": "t", "sessionId": "s", "title": "make", "cols": 80, "rows": 24, "cwd": "/", "pid": null,
+            "exited": true, "exitCode": 137, "signal": 9, "createdAt": "1970-01-01T00:00:00.000Z",
+            "attached": 2, "agentOwned": true, "lastActivityAt": "1970-01-01T00:00:01.000Z",
+        });
+        assert_eq!(terminal_json(&info), expected);
+        let running = TerminalInfo { exited: false, exit_code: None, signal: None, pid: Some(7), ..info };
+        let json = terminal_json(&running);
+        assert_eq!((&json["pid"], &json["exitCode"], json.get("signal")), (&json!(7), &Value::Null, None));
+    }
+
+    #[test]
+    fn a_screen_is_told_with_its_cursor() {
+        let cursor = CursorInfo { row: 1, col: 2, visible: true };
+        assert_eq!(
+            screen_json("text", "$ ls\n", GridSize::new(80, 24).unwrap(), cursor, false, "sh"),
+            json!({
+                "format": "text", "screen": "$ ls\n", "cols": 80, "rows": 24,
+                "cursor": {"row": 1, "col": 2, "visible": true}, "alternate": false, "title": "sh",
+            })
+        );
+    }
+
+    #[test]
+    fn an_event_carries_whole_panes_and_names_what_is_gone() {
+        let (mut registry, mut log) = (Registry::new(), EventLog::new(100));
+        let mut told =
+            |change: Change| event_json(log.push_navigation(change, 86_400_000))["payload"].clone();
+        let change = registry.ensure_pane("s", "project").unwrap();
+        let pane = json!({
+            "id": "s", "workspaceId": "default", "title": "project", "resourceKind": "terminal",
+            "resourceId": "s",
+        });
+        assert_eq!(told(change), json!({"panes": [pane]}));
+        let changed = registry.set_live("s", Some("Claude Code"), Some(Activity::Idle));
+        let mut live = pane.clone();
+        live["liveTitle"] = json!("Claude Code");
+        live["terminalActivity"] = json!("idle");
+        assert_eq!(told(registry.change_of(&changed)), json!({"panes": [live]}));
+        let fields = WorkspaceFields { name: "Work".into(), color: Some("red".into()), cwd: None };
+        let change = registry.put_workspace("w", fields).unwrap().change.unwrap();
+        let workspace = json!({"id": "w", "name": "Work", "color": "red"});
+        assert_eq!(told(change), json!({"panes": [], "workspaces": [workspace]}));
+        assert_eq!(
+            told(registry.delete_workspace("w").unwrap()),
+            json!({"panes": [], "removedWorkspaces": ["w"]})
+        );
+        assert_eq!(
+            told(registry.delete_pane("default", "s").unwrap()),
+            json!({"panes": [], "removedPanes": [{"workspaceId": "default", "id": "s"}]})
+        );
+    }
+
+    #[test]
+    fn an_event_is_one_envelope_as_text_and_as_server_sent_event() {
+        let mut log = EventLog::new(100);
+        let envelope = event_json(log.push_navigation(Change::WorkspaceRemoved { id: "a\nb".into() }, 1));
+        assert_eq!(
+            envelope,
+            json!({
+                "id": 101, "kind": "navigation.changed", "subjectId": "a\nb",
+                "createdAt": "1970-01-01T00:00:00.001Z",
+                "payload": {"panes": [], "removedWorkspaces": ["a\nb"]},
+            })
+        );
+        let mut out = Vec::new();
+        put_sse(&envelope, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("id: 101\ndata: {envelope}\n\n"));
+    }
+
+    #[test]
+    fn a_lost_client_gets_everything_in_one_event() {
+        let mut registry = Registry::new();
+        registry.ensure_pane("s", "project").unwrap();
+        let envelope = reset_event_json(7, &registry, 0);
+        assert_eq!((&envelope["id"], &envelope["payload"]["reset"]), (&json!(7), &json!(true)));
+        assert_eq!(envelope["payload"]["panes"][0]["id"], "s");
+        assert_eq!(envelope["payload"]["workspaces"], json!([{"id": "default", "name": "Default"}]));
+        assert_eq!(workspaces_json(&registry)["workspaces"][0]["panes"][0]["resourceId"], "s");
+    }
+
+    #[test]
+    fn metrics_are_prometheus_text() {
+        let mut out = String::new();
+        put_metric("wharf_terminals", "gauge", "Terminals.", &[("{state=\"live\"}", 2), ("", 3)], &mut out);
+        assert_eq!(
+            out,
+            "# HELP wharf_terminals Terminals.\n# TYPE wharf_terminals gauge\n\
+             wharf_terminals{state=\"live\"} 2\nwharf_terminals 3\n"
+        );
+    }
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        // As `date -u -d @N --iso-8601=seconds` says them.
+        for (seconds, date) in [
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (951_868_799, "2000-02-29T23:59:59.000Z"),
+            (951_868_800, "2000-03-01T00:00:00.000Z"),
+            (1_709_251_199, "2024-02-29T23:59:59.000Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.000Z"),
+            (1_796_074_124, "2026-11-30T21:28:44.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799, "9999-12-31T23:59:59.000Z"),
+        ] {
+            assert_eq!(rfc3339(seconds * 1000), date);
+        }
+        assert_eq!(&rfc3339(1_234)[17..], "01.234Z");
+        rfc3339(u64::MAX);
+    }
 }

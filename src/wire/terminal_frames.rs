@@ -7,18 +7,17 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
+use super::json::{SEQ_MAX, grid_size, parse_object, put_escaped, whole_number};
 use super::websocket::{put_binary, put_text_with};
-use crate::limits::{CLIENT_ID_BYTES_MAX, GRID_SIDE_MAX};
+use crate::limits::CLIENT_ID_BYTES_MAX;
 use crate::terminal::{Act, ClientFrame, GridSize};
 
 /// Kind byte of an output frame.
 const OUTPUT: u8 = 1;
 /// Kind byte of a reset output frame.
 const OUTPUT_RESET: u8 = 2;
-/// Whole numbers up to here are exact in every JSON implementation.
-const SEQ_MAX: u64 = 1 << 53;
 /// Above this a round trip means nothing to the batching any more.
 const SRTT_MAX: Duration = Duration::from_secs(60);
 
@@ -51,7 +50,7 @@ pub enum Incoming {
 /// # Errors
 /// For the client, in words: the field and its rule.
 pub fn parse_client(text: &str, protocol: Protocol) -> Result<Incoming, String> {
-    let mut fields = parse_object(text)?;
+    let mut fields = parse_object(text.as_bytes())?;
     let kind = match fields.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
         _ => return Err("type must be a string".to_owned()),
@@ -100,33 +99,6 @@ fn parse_ping(fields: &Map<String, Value>) -> Result<Incoming, String> {
         },
     };
     Ok(Incoming::Ping { t: t.clone(), srtt })
-}
-
-pub(super) fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("a frame must be a JSON object".to_owned()),
-        Err(error) => Err(format!("malformed JSON: {error}")),
-    }
-}
-
-/// A whole number, also when it was written as `5.0`.
-pub(super) fn whole_number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64()?;
-        (number.fract() == 0.0 && (0.0..=SEQ_MAX as f64).contains(&number)).then_some(number as u64)
-    })
-}
-
-/// The fields `cols` and `rows`.
-pub(super) fn grid_size(fields: &Map<String, Value>) -> Result<GridSize, String> {
-    let side = |name: &str| {
-        let side = fields.get(name).and_then(whole_number);
-        side.filter(|side| (1..=u64::from(GRID_SIDE_MAX)).contains(side))
-            .ok_or_else(|| format!("{name} must be a whole number from 1 to {GRID_SIDE_MAX}"))
-    };
-    let (cols, rows) = (side("cols")?, side("rows")?);
-    GridSize::new(cols, rows).ok_or_else(|| "cols and rows must make a grid".to_owned())
 }
 
 /// Appends the first frame of a protocol-2 socket. Output up to `head` is history.
@@ -187,7 +159,7 @@ pub fn put_output(protocol: Protocol, seq: u64, reset: bool, parts: [&[u8]; 2], 
 
 fn put_output_json(seq: u64, reset: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"type":"output","seq":"#);
-    out.extend_from_slice(Number::from(seq).to_string().as_bytes());
+    out.extend_from_slice(seq.to_string().as_bytes());
     if reset {
         out.extend_from_slice(br#","reset":true"#);
     }
@@ -207,44 +179,6 @@ fn put_json(json: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
         },
         out,
     );
-}
-
-/// Appends UTF-8 as the inside of a JSON string (RFC 8259 section 7). Pieces may end inside a character.
-pub(super) fn put_escaped(mut bytes: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(bytes.len());
-    while !bytes.is_empty() {
-        let (plain, rest) = bytes.split_at(plain_prefix(bytes));
-        out.extend_from_slice(plain);
-        let Some((&byte, rest)) = rest.split_first() else { return };
-        bytes = rest;
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-                out.extend_from_slice(b"\\u00");
-                out.extend_from_slice(&digits);
-            }
-        }
-    }
-}
-
-/// How many bytes at the front need no escape. Blocks, so that the compiler tests many at once.
-fn plain_prefix(bytes: &[u8]) -> usize {
-    const BLOCK: usize = 16;
-    let escapes = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
-    let mut plain = 0;
-    for block in bytes.chunks_exact(BLOCK) {
-        if block.iter().fold(false, |any, byte| any | escapes(byte)) {
-            break;
-        }
-        plain += BLOCK;
-    }
-    plain + bytes[plain..].iter().position(escapes).unwrap_or(bytes.len() - plain)
 }
 
 /// A frame of the server, as the client verbs see it.
@@ -269,7 +203,7 @@ pub enum ServerFrame {
 
 /// Parses a text frame of the server; `None` for one that a later server may send.
 pub fn parse_server_text(text: &str) -> Option<ServerFrame> {
-    let mut fields = parse_object(text).ok()?;
+    let mut fields = parse_object(text.as_bytes()).ok()?;
     let number = |name: &str| fields.get(name).and_then(Value::as_u64);
     let code =
         |name: &str| fields.get(name).and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
@@ -330,5 +264,273 @@ pub fn ping_json(t: u64, srtt: Option<Duration>) -> String {
     match srtt {
         Some(srtt) => json!({ "type": "ping", "t": t, "srtt": srtt.as_secs_f64() * 1000.0 }).to_string(),
         None => json!({ "type": "ping", "t": t }).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::websocket::{Codec, Message};
+    use proptest::prelude::*;
+
+    fn incoming(text: &str) -> Result<Incoming, String> {
+        parse_client(text, Protocol::Two)
+    }
+
+    /// The act of a frame of client `c` with number 7 and these further fields.
+    fn act(fields: &str) -> Result<Act, String> {
+        match incoming(&format!(r#"{{"clientId":"c","clientSeq":7,{fields}}}"#))? {
+            Incoming::Frame(frame) => {
+                assert_eq!((frame.client_id.as_str(), frame.client_seq), ("c", 7));
+                Ok(frame.act)
+            }
+            Incoming::Ping { .. } => panic!("a ping"),
+        }
+    }
+
+    fn input(data: &str, claim: bool) -> Act {
+        Act::Input { data: data.to_owned(), claim }
+    }
+
+    #[test]
+    fn each_client_frame_of_the_seed_is_understood() {
+        assert_eq!(act(r#""type":"input","data":"ls\n""#), Ok(input("ls\n", true)));
+        assert_eq!(act(r#""type":"input","data":"\u001b[c","claim":false"#), Ok(input("\u{1b}[c", false)));
+        assert_eq!(
+            act(r#""type":"resize","cols":120,"rows":36"#),
+            Ok(Act::Resize(GridSize::new(120, 36).unwrap()))
+        );
+        assert_eq!(act(r#""type":"close""#), Ok(Act::Close));
+        assert_eq!(act(r#""type":"focus""#), Ok(Act::Focus));
+        assert_eq!(act(r#""type":"hide""#), Ok(Act::Hide));
+        assert_eq!(act(r#""type":"clear""#), Ok(Act::Clear));
+    }
+
+    #[test]
+    fn a_ping_needs_no_client_and_its_number_comes_back_as_it_was() {
+        for t in ["123", "1.5", "0", "-3", "1e21", "18446744073709551615"] {
+            let Ok(Incoming::Ping { t: parsed, srtt: None }) =
+                incoming(&format!(r#"{{"type":"ping","t":{t}}}"#))
+            else {
+                panic!("{t}")
+            };
+            let mut out = Vec::new();
+            put_pong(&parsed, &mut out);
+            let Message::Text(text) = message(&out) else { panic!() };
+            let sent: Value = serde_json::from_str(t).unwrap();
+            assert_eq!(parse_server_text(&text), Some(ServerFrame::Pong { t: sent }));
+        }
+    }
+
+    #[test]
+    fn the_round_trip_is_milliseconds_and_bounded() {
+        let srtt = |srtt: &str| match incoming(&format!(r#"{{"type":"ping","t":1,"srtt":{srtt}}}"#))? {
+            Incoming::Ping { srtt, .. } => Ok(srtt),
+            Incoming::Frame(_) => panic!("a frame"),
+        };
+        assert_eq!(srtt("80"), Ok(Some(Duration::from_millis(80))));
+        assert_eq!(srtt("0.5"), Ok(Some(Duration::from_micros(500))));
+        assert_eq!(srtt("null"), Ok(None));
+        assert_eq!(srtt("1e300"), Ok(Some(SRTT_MAX)));
+        for bad in ["-1", "\"80\"", "[80]", "true"] {
+            assert_eq!(srtt(bad), Err("srtt must be a number of milliseconds, 0 or more".to_owned()));
+        }
+        assert!(srtt("1e999").is_err() && srtt("NaN").is_err());
+    }
+
+    #[test]
+    fn what_protocol_1_does_not_have_is_refused_there() {
+        for kind in ["focus", "hide", "clear", "ping"] {
+            let text = format!(r#"{{"type":"{kind}","clientId":"c","clientSeq":1,"t":1}}"#);
+            assert_eq!(
+                parse_client(&text, Protocol::One),
+                Err(format!("{kind} needs protocol=2 in the socket's URL"))
+            );
+            assert!(parse_client(&text, Protocol::Two).is_ok());
+        }
+        let text = r#"{"type":"input","data":"x","claim":false,"clientId":"c","clientSeq":1}"#;
+        assert!(parse_client(text, Protocol::One).is_ok());
+    }
+
+    #[test]
+    fn an_error_names_the_field_and_its_rule() {
+        let error = |text: &str| incoming(text).unwrap_err();
+        assert_eq!(error("[]"), "a JSON object is expected");
+        assert_eq!(error("7"), "a JSON object is expected");
+        assert_eq!(error("{}"), "type must be a string");
+        assert_eq!(error(r#"{"type":1}"#), "type must be a string");
+        assert_eq!(error(r#"{"type":"dance"}"#), "unknown type \"dance\"");
+        assert_eq!(error(&format!(r#"{{"type":"{}"}}"#, "x".repeat(9999))).len(), 15 + 32);
+        assert!(error("").starts_with("malformed JSON: "));
+        assert!(error(r#"{"type":"#).starts_with("malformed JSON: "));
+        assert_eq!(act(r#""type":"input""#).unwrap_err(), "data must be a string");
+        assert_eq!(act(r#""type":"input","data":["x"]"#).unwrap_err(), "data must be a string");
+        assert_eq!(act(r#""type":"input","data":"x","claim":1"#).unwrap_err(), "claim must be true or false");
+    }
+
+    #[test]
+    fn a_side_is_a_whole_number_from_1_to_2000() {
+        let resize = |cols: &str| act(&format!(r#""type":"resize","cols":{cols},"rows":2000"#));
+        assert_eq!(resize("1"), Ok(Act::Resize(GridSize::new(1, 2000).unwrap())));
+        assert_eq!(resize("5.0"), Ok(Act::Resize(GridSize::new(5, 2000).unwrap())));
+        for bad in ["0", "2001", "-5", "1.5", "65536", "1e9", "\"80\"", "null", "[80]"] {
+            assert_eq!(resize(bad).unwrap_err(), "cols must be a whole number from 1 to 2000", "{bad}");
+        }
+        assert_eq!(
+            act(r#""type":"resize","cols":80"#).unwrap_err(),
+            "rows must be a whole number from 1 to 2000"
+        );
+    }
+
+    #[test]
+    fn a_client_has_an_id_and_counts_its_frames() {
+        let frame = |id: &str, seq: &str| {
+            incoming(&format!(r#"{{"type":"close","clientId":{id},"clientSeq":{seq}}}"#)).map(|_| ())
+        };
+        assert_eq!(frame(r#""c""#, "0"), Ok(()));
+        assert_eq!(frame(r#""c""#, "9007199254740992"), Ok(()));
+        assert_eq!(frame(&format!("{:?}", "x".repeat(CLIENT_ID_BYTES_MAX)), "1"), Ok(()));
+        let id = Err("clientId must be a string of 1 to 256 bytes".to_owned());
+        for bad in ["\"\"", "1", "null", &format!("{:?}", "x".repeat(CLIENT_ID_BYTES_MAX + 1))] {
+            assert_eq!(frame(bad, "1"), id, "{bad}");
+        }
+        let seq = Err("clientSeq must be a whole number from 0 to 2^53".to_owned());
+        for bad in ["-1", "1.5", "\"1\"", "null", "9007199254740993", "18446744073709551616", "1e300"] {
+            assert_eq!(frame("\"c\"", bad), seq, "{bad}");
+        }
+    }
+
+    #[test]
+    fn hostile_json_gets_an_error_and_nothing_worse() {
+        let mut hostile = vec!["[".repeat(100_000), "{\"a\":".repeat(100_000), "1".repeat(100_000)];
+        hostile.push(format!(r#"{{"type":"close","x":{}}}"#, "[".repeat(100_000)));
+        // Half a surrogate pair cannot be UTF-8, and replacing it would change what was typed.
+        hostile.extend(
+            [r#""\ud800""#, r#""\udc00""#, r#""\ud800\u0041""#, "\"\u{1}\""]
+                .map(|data| format!(r#"{{"type":"input","clientId":"c","clientSeq":1,"data":{data}}}"#)),
+        );
+        for text in hostile {
+            assert!(incoming(&text).is_err(), "{}", &text[..text.len().min(80)]);
+        }
+        assert_eq!(act(r#""type":"input","data":"\ud83d\ude00""#), Ok(input("😀", true)));
+    }
+
+    #[test]
+    fn of_two_fields_with_one_name_the_last_counts_and_unknown_ones_do_not() {
+        let fields = r#""type":"input","data":"a","data":"b","deep":[[[{}]]],"bytes":1e300"#;
+        assert_eq!(act(fields), Ok(input("b", true)));
+    }
+
+    fn message(frame: &[u8]) -> Message {
+        let mut input = frame.to_vec();
+        let mut codec = Codec::client(usize::MAX);
+        let message = codec.read(&mut input, &mut Vec::new()).unwrap().unwrap();
+        assert_eq!(codec.read(&mut input, &mut Vec::new()), Ok(None), "one frame, whole");
+        message
+    }
+
+    fn text(put: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        put(&mut out);
+        match message(&out) {
+            Message::Text(text) => text.as_str().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_server_frame_is_written_as_in_the_seed() {
+        let size = GridSize::new(200, 50).unwrap();
+        assert_eq!(text(|out| put_ready(9, out)), r#"{"type":"ready","seq":0,"protocol":2,"head":9}"#);
+        assert_eq!(text(|out| put_size(size, out)), r#"{"type":"size","seq":0,"cols":200,"rows":50}"#);
+        assert_eq!(text(|out| put_ack(6, out)), r#"{"type":"ack","seq":0,"clientSeq":6}"#);
+        assert_eq!(text(|out| put_pong(&json!(123), out)), r#"{"type":"pong","seq":0,"t":123}"#);
+        assert_eq!(
+            text(|out| put_error("no \"x\"", out)),
+            r#"{"type":"error","seq":0,"message":"no \"x\""}"#
+        );
+        assert_eq!(text(|out| put_exit(8, Some(3), None, out)), r#"{"type":"exit","seq":8,"exitCode":3}"#);
+        assert_eq!(
+            text(|out| put_exit(8, Some(137), Some(9), out)),
+            r#"{"type":"exit","seq":8,"exitCode":137,"signal":9}"#
+        );
+        assert_eq!(text(|out| put_exit(8, None, None, out)), r#"{"type":"exit","seq":8,"exitCode":null}"#);
+        let parts: [&[u8]; 2] = [b"a\x1b[", b"m\r\n\t\"\\"];
+        assert_eq!(
+            text(|out| put_output(Protocol::One, 5, false, parts, out)),
+            r#"{"type":"output","seq":5,"data":"a\u001b[m\r\n\t\"\\"}"#
+        );
+        assert_eq!(
+            text(|out| put_output(Protocol::One, 5, true, [b"", b""], out)),
+            r#"{"type":"output","seq":5,"reset":true,"data":""}"#
+        );
+    }
+
+    #[test]
+    fn protocol_2_output_is_a_kind_a_number_and_the_bytes() {
+        for (reset, kind) in [(false, 1), (true, 2)] {
+            let mut out = Vec::new();
+            put_output(Protocol::Two, 0x0102, reset, ["é".as_bytes(), b"x"], &mut out);
+            let Message::Binary(bytes) = message(&out) else { panic!() };
+            assert_eq!(bytes[..], [kind, 0, 0, 0, 0, 0, 0, 1, 2, 0xc3, 0xa9, b'x']);
+            let data = "éx".as_bytes().to_vec();
+            assert_eq!(parse_server_binary(&bytes), Some(ServerFrame::Output { seq: 0x0102, reset, data }));
+        }
+    }
+
+    #[test]
+    fn the_client_understands_the_server() {
+        let parsed = |put: &dyn Fn(&mut Vec<u8>)| parse_server_text(&text(put)).unwrap();
+        let size = GridSize::new(2, 3).unwrap();
+        assert_eq!(parsed(&|out| put_ready(9, out)), ServerFrame::Ready { head: 9 });
+        assert_eq!(parsed(&|out| put_size(size, out)), ServerFrame::Size(size));
+        assert_eq!(parsed(&|out| put_ack(6, out)), ServerFrame::Ack(6));
+        assert_eq!(parsed(&|out| put_error("x", out)), ServerFrame::Error("x".into()));
+        for (exit_code, signal) in [(Some(0), None), (Some(143), Some(15)), (None, None)] {
+            let exit = ServerFrame::Exit { seq: 4, exit_code, signal };
+            assert_eq!(parsed(&|out| put_exit(4, exit_code, signal, out)), exit);
+        }
+    }
+
+    #[test]
+    fn frames_of_later_servers_and_cut_ones_are_ignored() {
+        assert_eq!(parse_server_text(r#"{"type":"news","seq":0}"#), None);
+        assert_eq!(parse_server_text(r#"{"type":"ack"}"#), None);
+        assert_eq!(parse_server_text("nonsense"), None);
+        assert_eq!(parse_server_binary(&[]), None);
+        assert_eq!(parse_server_binary(&[1, 0, 0, 0]), None);
+        assert_eq!(parse_server_binary(&[3, 0, 0, 0, 0, 0, 0, 0, 1]), None);
+    }
+
+    #[test]
+    fn the_server_understands_the_client() {
+        let size = Act::Resize(GridSize::new(80, 24).unwrap());
+        for act in [input("x", true), input("y", false), size, Act::Close, Act::Focus, Act::Hide, Act::Clear]
+        {
+            let frame = ClientFrame { client_id: "c\"".into(), client_seq: 3, act };
+            assert_eq!(incoming(&client_frame_json(&frame)), Ok(Incoming::Frame(frame)));
+        }
+        for srtt in [None, Some(Duration::from_micros(80_250))] {
+            assert_eq!(incoming(&ping_json(5, srtt)), Ok(Incoming::Ping { t: json!(5), srtt }));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_cut_anywhere_arrives_as_it_was(data in "\\PC*|[\0-\u{7f}\u{80}-\u{9f}é€😀\"\\\\]{0,300}", cut: prop::sample::Index, seq: u64, reset: bool) {
+            let parts = data.as_bytes().split_at(cut.index(data.len() + 1));
+            let json = text(|out| put_output(Protocol::One, seq, reset, [parts.0, parts.1], out));
+            let expected = ServerFrame::Output { seq, reset, data: data.clone().into_bytes() };
+            prop_assert_eq!(parse_server_text(&json), Some(expected));
+            let json = text(|out| put_error(&data, out));
+            prop_assert_eq!(parse_server_text(&json), Some(ServerFrame::Error(data)));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in r#"[{}\[\]":,a-z0-9.\-e\\u ]{0,60}"#) {
+            let _ = incoming(&text);
+            let _ = parse_server_text(&text);
+            let _ = act(&text);
+        }
     }
 }

@@ -330,3 +330,280 @@ pub fn client_key(random: [u8; 16]) -> String {
     key.push_str("==");
     key
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MASK: [u8; 4] = [1, 2, 3, 4];
+
+    /// What one end saw: text as `t:...`, bytes as `b:...`, `ping`, `pong`; then how it ended.
+    #[derive(Debug, PartialEq)]
+    struct Seen {
+        messages: Vec<String>,
+        closed: Option<(u16, bool)>,
+        out: Vec<u8>,
+    }
+
+    fn show(message: Message) -> String {
+        match message {
+            Message::Text(text) => format!("t:{}", text.as_str()),
+            Message::Binary(bytes) => format!("b:{}", String::from_utf8_lossy(&bytes)),
+            Message::Ping => "ping".to_owned(),
+            Message::Pong => "pong".to_owned(),
+        }
+    }
+
+    fn feed(codec: &mut Codec, bytes: &[u8], piece: usize) -> Seen {
+        let mut seen = Seen { messages: Vec::new(), closed: None, out: Vec::new() };
+        let mut input = Vec::new();
+        for piece in bytes.chunks(piece) {
+            input.extend_from_slice(piece);
+            loop {
+                match codec.read(&mut input, &mut seen.out) {
+                    Ok(Some(message)) => seen.messages.push(show(message)),
+                    Ok(None) => break,
+                    Err(closed) => {
+                        assert!(input.is_empty());
+                        let again = codec.read(&mut b"more".to_vec(), &mut seen.out);
+                        assert_eq!(again, Err(closed.clone()), "an end is an end");
+                        seen.closed = Some((closed.code, closed.by_peer));
+                        return seen;
+                    }
+                }
+            }
+            assert!(input.is_empty(), "everything is taken");
+        }
+        seen
+    }
+
+    /// What a server with room for 1,000 bytes sees.
+    fn server(bytes: &[u8]) -> Seen {
+        feed(&mut Codec::server(1000), bytes, usize::MAX)
+    }
+
+    /// A client's frame with this first byte.
+    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        put_masked(Opcode::Text, payload, MASK, &mut frame);
+        frame[0] = first;
+        frame
+    }
+
+    const FIN: u8 = 0x80;
+    const TEXT: u8 = 1;
+    const BINARY: u8 = 2;
+    const PING: u8 = FIN | 9;
+    const PONG: u8 = FIN | 10;
+    const CLOSE: u8 = FIN | 8;
+
+    fn code_of(out: &[u8]) -> Option<u16> {
+        (out.first() == Some(&CLOSE)).then(|| u16::from_be_bytes([out[2], out[3]]))
+    }
+
+    fn violation(bytes: &[u8]) {
+        let seen = server(bytes);
+        assert_eq!((seen.closed, code_of(&seen.out)), (Some((1002, false)), Some(1002)), "{bytes:x?}");
+    }
+
+    #[test]
+    fn whole_and_fragmented_messages_arrive_with_control_frames_between() {
+        let bytes = [
+            frame(FIN | TEXT, "hé".as_bytes()),
+            frame(BINARY, b"1"),
+            frame(PING, b"are you there"),
+            frame(0, b"2"),
+            frame(PONG, b""),
+            frame(FIN, b"3"),
+            frame(FIN | BINARY, b""),
+        ];
+        let seen = server(&bytes.concat());
+        assert_eq!(seen.messages, ["t:hé", "ping", "pong", "b:123", "b:"]);
+        assert_eq!(seen.out, b"\x8a\x0dare you there");
+        assert_eq!(seen.closed, None);
+    }
+
+    #[test]
+    fn every_ping_of_a_burst_is_answered() {
+        let seen = server(&[frame(PING, b"1"), frame(PING, b"2"), frame(FIN | TEXT, b"x")].concat());
+        assert_eq!(seen.messages, ["ping", "ping", "t:x"]);
+        assert_eq!(seen.out, b"\x8a\x011\x8a\x012");
+    }
+
+    #[test]
+    fn the_peers_close_is_answered_with_its_code() {
+        let seen = server(&[frame(CLOSE, b"\x03\xe9bye"), frame(FIN | TEXT, b"late")].concat());
+        assert_eq!((seen.messages, seen.closed), (vec![], Some((1001, true))));
+        assert_eq!(seen.out, b"\x88\x05\x03\xe9bye");
+        let seen = server(&frame(CLOSE, b""));
+        assert_eq!((seen.closed, seen.out.as_slice()), (Some((1005, true)), &b"\x88\x00"[..]));
+    }
+
+    #[test]
+    fn close_codes_that_must_not_be_sent_are_answered_with_1002() {
+        for code in [0u16, 999, 1004, 1005, 1006, 1015, 5000] {
+            let seen = server(&frame(CLOSE, &code.to_be_bytes()));
+            assert_eq!(code_of(&seen.out), Some(1002), "{code}");
+        }
+        violation(&frame(CLOSE, b"x"));
+        assert_eq!(server(&frame(CLOSE, b"\x03\xe8\xff")).closed, Some((1007, false)));
+    }
+
+    #[test]
+    fn breaches_of_the_protocol_end_it() {
+        violation(b"\x81\x01x"); // not masked
+        violation(&frame(FIN | 0x40 | TEXT, b"x")); // reserved bit
+        violation(&frame(FIN | 0x20 | TEXT, b"x"));
+        violation(&frame(FIN | 0x10 | TEXT, b"x"));
+        violation(&frame(FIN | 3, b"x")); // unknown data frame
+        violation(&frame(FIN | 11, b"x")); // unknown control frame
+        violation(&frame(PING & !FIN, b"x")); // fragmented control frame
+        violation(&frame(PING, &[b'x'; 126])); // control frame too long
+        violation(&frame(FIN, b"x")); // continues nothing
+        violation(&[frame(TEXT, b"x"), frame(FIN | TEXT, b"y")].concat()); // interrupts a message
+    }
+
+    #[test]
+    fn text_must_be_utf_8_as_a_whole() {
+        let seen = server(&frame(FIN | TEXT, b"\xff"));
+        assert_eq!((seen.closed, code_of(&seen.out)), (Some((1007, false)), Some(1007)));
+        let seen = server(&[frame(TEXT, b"\xe2\x82"), frame(FIN, b"\xac")].concat());
+        assert_eq!(seen.messages, ["t:€"]);
+        let seen = server(&[frame(TEXT, b"\xe2\x82"), frame(FIN, b"")].concat());
+        assert_eq!(seen.closed, Some((1007, false)));
+    }
+
+    #[test]
+    fn messages_are_bounded_and_a_claim_is_refused_at_its_header() {
+        assert_eq!(server(&frame(FIN | BINARY, &[0; 1000])).closed, None);
+        let too_big = |bytes: &[u8]| {
+            let seen = server(bytes);
+            assert_eq!((seen.closed, code_of(&seen.out)), (Some((1009, false)), Some(1009)));
+        };
+        too_big(b"\x82\xfe\x03\xe9\x01\x02\x03\x04");
+        too_big(b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x01\x02\x03\x04");
+        too_big(b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x03\x04");
+        too_big(&[frame(BINARY, &[0; 600]), frame(0, &[0; 401])].concat());
+        too_big(&[frame(TEXT, &[b'x'; 1000]), frame(0, b"x")].concat());
+    }
+
+    #[test]
+    fn endless_empty_fragments_hold_nothing() {
+        let mut codec = Codec::server(1000);
+        let mut bytes = frame(TEXT, b"x");
+        for _ in 0..10_000 {
+            bytes.extend_from_slice(&frame(0, b""));
+        }
+        assert_eq!(feed(&mut codec, &bytes, 65536).closed, None);
+        assert_eq!(feed(&mut codec, &frame(FIN, b"y"), 1).messages, ["t:xy"]);
+    }
+
+    #[test]
+    fn nothing_is_held_between_messages() {
+        let mut codec = Codec::server(1 << 20);
+        let big = frame(FIN | BINARY, &vec![7; 1 << 20]);
+        assert_eq!(feed(&mut codec, &big, 65536).messages.len(), 1);
+        assert!(codec.context.is_none());
+        feed(&mut codec, &frame(TEXT, b"half"), 3);
+        assert!(codec.context.is_some());
+        feed(&mut codec, &frame(FIN, b""), 3);
+        assert!(codec.context.is_none());
+        assert!(size_of::<Codec>() <= 128, "an idle codec takes {} bytes", size_of::<Codec>());
+    }
+
+    #[test]
+    fn our_close_is_sent_once_and_the_peers_answer_ends_it() {
+        let mut codec = Codec::server(1000);
+        let mut out = Vec::new();
+        codec.close(1001, "going away", &mut out);
+        codec.close(1000, "again", &mut out);
+        assert_eq!(out, b"\x88\x0c\x03\xe9going away");
+        // What was under way still arrives.
+        let seen = feed(&mut codec, &[frame(FIN | TEXT, b"x"), frame(CLOSE, b"\x03\xe9")].concat(), 1);
+        assert_eq!((seen.messages, seen.closed), (vec!["t:x".to_owned()], Some((1001, true))));
+        assert_eq!(seen.out, b"");
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_between_characters() {
+        let mut out = Vec::new();
+        put_close(1008, &"é".repeat(100), &mut out);
+        assert_eq!(out.len(), 2 + 2 + 122);
+        let seen = feed(&mut Codec::client(1000), &out, usize::MAX);
+        assert_eq!(seen.closed, Some((1008, true)));
+        Codec::server(1).close(1008, &"é".repeat(100), &mut out);
+        assert_eq!(feed(&mut Codec::client(1000), &out[126..], 1).closed, Some((1008, true)));
+    }
+
+    #[test]
+    fn the_client_reads_what_the_server_writes() {
+        let mut out = Vec::new();
+        put_text(&[b"ab", "ç".as_bytes()], &mut out);
+        put_binary(&[b"1", b"", b"2"], &mut out);
+        put_ping(&mut out);
+        for length in [0, 125, 126, 65535, 65536] {
+            put_text_with(|out| out.resize(out.len() + length, b'x'), &mut out);
+        }
+        put_close(1000, "done", &mut out);
+        let seen = feed(&mut Codec::client(1 << 20), &out, usize::MAX);
+        let long = |length: usize| format!("t:{}", "x".repeat(length));
+        let mut expected = vec!["t:abç".to_owned(), "b:12".to_owned(), "ping".to_owned()];
+        expected.extend([0, 125, 126, 65535, 65536].map(long));
+        assert_eq!((seen.messages, seen.closed), (expected, Some((1000, true))));
+        // The client's own pong and close are masked, as the server wants them.
+        let seen = server(&seen.out);
+        assert_eq!((seen.messages, seen.closed), (vec!["pong".to_owned()], Some((1000, true))));
+    }
+
+    #[test]
+    fn a_client_refuses_masked_frames() {
+        assert_eq!(feed(&mut Codec::client(9), &frame(FIN | TEXT, b"x"), 1).closed, Some((1002, false)));
+    }
+
+    #[test]
+    fn keys_are_those_of_the_rfc() {
+        assert_eq!(accept_key("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(client_key(*b"the sample nonce"), "dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(client_key([0xff; 16]), "/////////////////////w==");
+    }
+
+    fn frames() -> impl Strategy<Value = Vec<u8>> {
+        let first = prop::sample::select(vec![
+            FIN | TEXT,
+            FIN | BINARY,
+            TEXT,
+            BINARY,
+            0,
+            FIN,
+            PING,
+            PONG,
+            CLOSE,
+            0xff,
+        ]);
+        let payload = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..4),
+            "[a-zé€😀]{0,90}".prop_map(String::into_bytes),
+        ];
+        let frames = prop::collection::vec(
+            (first, payload).prop_map(|(first, payload)| frame(first, &payload)),
+            0..12,
+        );
+        (frames, prop::collection::vec(any::<u8>(), 0..20))
+            .prop_map(|(frames, tail)| [frames.concat(), tail].concat())
+    }
+
+    proptest! {
+        #[test]
+        fn messages_do_not_depend_on_how_the_bytes_are_cut(bytes in frames(), piece in 1usize..30) {
+            let whole = feed(&mut Codec::server(300), &bytes, usize::MAX);
+            prop_assert_eq!(feed(&mut Codec::server(300), &bytes, piece), whole);
+        }
+
+        #[test]
+        fn no_bytes_make_the_codec_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1usize..40) {
+            feed(&mut Codec::server(300), &bytes, piece);
+            feed(&mut Codec::client(300), &bytes, piece);
+        }
+    }
+}

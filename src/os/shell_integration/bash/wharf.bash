@@ -11,9 +11,11 @@ __wharf_a='\[\e]133;A\a\]'
 __wharf_b='\[\e]133;B\a\]'
 __wharf_none=''
 __wharf_ran=0
-# The offset is arithmetic and runs in the shell itself: it notes that a command was run. The rest runs in a
-# subshell, whose output bash prints before the command.
-__wharf_ps0='${__wharf_none:__wharf_ran=1}$(__wharf_preexec)'
+__wharf_before=0
+__wharf_number=0
+# The offset is arithmetic and runs in the shell itself: it notes that a command was run, and which number
+# history has come to. The rest runs in a subshell, whose output bash prints before the command.
+__wharf_ps0='${__wharf_none:(__wharf_ran=1,__wharf_before=__wharf_number,__wharf_number=\!)}$(__wharf_preexec)'
 # For bash without PS0. It takes itself away before the first command of the line runs, so that the user's
 # own `trap ... DEBUG` meets an empty place.
 __wharf_trap='__wharf_ran=1; __wharf_running "$BASH_COMMAND" >&2; trap - DEBUG'
@@ -21,7 +23,7 @@ __wharf_trap='__wharf_ran=1; __wharf_running "$BASH_COMMAND" >&2; trap - DEBUG'
 # First of the prompt commands: the one that sees the exit code.
 __wharf_first() {
   # `local -` puts the user's -e, -u and -x back on return.
-  { builtin local status=$? flags=$-; builtin local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
   if [[ $__wharf_ran == 1 ]]; then
     __wharf_ran=0
     builtin printf '\e]133;D;%s\a' "$status" >&2
@@ -35,7 +37,7 @@ __wharf_first() {
 
 # Last of the prompt commands: PS1 is what it will be.
 __wharf_last() {
-  { builtin local - && builtin set +eux || :; } 2>/dev/null
+  { local - && builtin set +eux || :; } 2>/dev/null
   __wharf_unmark
   PS1=$__wharf_a${PS1-}$__wharf_b
   __wharf_hook
@@ -51,8 +53,9 @@ __wharf_unmark() {
 
 # Puts the hooks where they belong, again at each prompt, since anything may have added its own since.
 __wharf_hook() {
-  builtin local entry
-  builtin local -a kept=()
+  local entry
+  local -a kept
+  kept=()
   if [[ "$(builtin declare -p PROMPT_COMMAND 2>/dev/null)" == 'declare -a'* ]]; then
     if [[ ${PROMPT_COMMAND[0]-} != __wharf_first || ${PROMPT_COMMAND[*]: -1} != "$__wharf_end" ]]; then
       for entry in "${PROMPT_COMMAND[@]}"; do
@@ -68,9 +71,6 @@ __wharf_hook() {
   fi
 
   if [[ $__wharf_end != __wharf_last ]]; then builtin return 0; fi
-  # The number that history will give to the next command tells whether it took it.
-  entry='\!'
-  __wharf_number=${entry@P}
   PS0=${PS0-}
   PS0=${PS0//"$__wharf_ps0"/}
   PS0=${PS0//'\e]133;C\a'/}
@@ -85,13 +85,12 @@ __wharf_hook() {
 # In the subshell of PS0, when a command line has been read.
 __wharf_preexec() {
   { builtin set +eux; } 2>/dev/null
-  builtin local line number
+  local line
   line=$(HISTTIMEFORMAT= builtin history 1)
   line=${line#"${line%%[0-9]*}"}
-  number=${line%%[!0-9]*}
-  line=${line#"$number"}
+  line=${line#"${line%%[!0-9]*}"}
   # A line that history did not take is not the last one there, unless it only repeats it.
-  if [[ $number != "$__wharf_number" ]]; then
+  if [[ $__wharf_number == "$__wharf_before" ]]; then
     case ${HISTCONTROL-} in
       *ignoredups* | *ignoreboth* | *erasedups*) ;;
       *) line='' ;;
@@ -101,13 +100,13 @@ __wharf_preexec() {
 }
 
 __wharf_running() {
-  builtin local line=${1//[[:cntrl:]]/ }
+  local line="${1//[[:cntrl:]]/ }"
   if [[ -n $line ]]; then builtin printf '\e]2;%s\a' "${line:0:256}"; fi
   builtin printf '\e]133;C\a'
 }
 
 __wharf_cwd() {
-  builtin local title=$PWD
+  local title="$PWD"
   case $PWD in
     "${HOME-}") title='~' ;;
     "${HOME-}"/*) title="~${PWD#"$HOME"}" ;;
@@ -121,7 +120,7 @@ __wharf_cwd() {
 }
 
 __wharf_encode() {
-  builtin local LC_ALL=C i byte code
+  local LC_ALL=C i byte code
   __wharf_url=''
   for ((i = 0; i < ${#1}; i++)); do
     byte=${1:i:1}
@@ -134,7 +133,7 @@ __wharf_encode() {
 }
 
 __wharf_start() {
-  { builtin local status=$? flags=$-; builtin local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
   if ((BASH_VERSINFO[0] > 4 || BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] >= 4)); then
     __wharf_end=__wharf_last
   else

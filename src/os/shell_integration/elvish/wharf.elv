@@ -6,6 +6,8 @@ use platform
 use str
 
 var host = (platform:hostname)
+# The rc file itself counts as a command, which no line was read for.
+var running = $false
 
 # Control characters become spaces, and what no tab could show is cut.
 fn title {|text|
@@ -35,15 +37,24 @@ set edit:before-readline = [$@edit:before-readline {
 }]
 
 set edit:after-readline = [$@edit:after-readline {|line|
-  if (not-eq '' (str:trim-space $line)) { title $line }
-  print "\e]133;C\a"
+  if (not-eq '' (str:trim-space $line)) {
+    title $line
+    print "\e]133;C\a"
+    set running = $true
+  }
 }]
 
 set edit:after-command = [$@edit:after-command {|command|
+  if (not $running) { return }
+  set running = $false
   var code = 0
   if (not-eq $nil $command[error]) {
     set code = 1
-    try { set code = $command[error][reason][exit-status] } catch e { nop }
+    try {
+      set code = $command[error][reason][exit-status]
+    } catch _ {
+      try { set code = (+ 128 $command[error][reason][signal-number]) } catch _ { nop }
+    }
   }
   print "\e]133;D;"$code"\a"
 }]

@@ -31,7 +31,7 @@ status is-interactive; and function __wharf_start --on-event fish_prompt
     # From version 4 on fish marks its prompts and tells the directory itself.
     string match -qr '^[0-3]\.' -- $version; or return
 
-    function __wharf_prompt --on-event fish_prompt
+    function __wharf_prompt --on-event fish_prompt --on-event fish_cancel
         # Anything may have redefined the prompt since the last one.
         if not string match -q '*__wharf_user_prompt*' -- (functions fish_prompt | string collect)
             functions -e __wharf_user_prompt

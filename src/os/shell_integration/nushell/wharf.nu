@@ -12,11 +12,16 @@ if "WHARF_DATA_DIRS" in $env {
   if ($env.config.shell_integration.osc2) {
     $env.config.shell_integration.osc2 = false
     $env.config.hooks.pre_prompt = ($env.config.hooks.pre_prompt? | default [] | append {||
-      let path = ($env.PWD | str replace --regex $'^\Q($nu.home-path)\E(?=/|$)' '~')
-      print --no-newline $"\e]2;($path | str replace --all --regex '[[:cntrl:]]' ' ' | str substring 0..255)\a"
+      let home = ($env.HOME? | default "")
+      let path = if $env.PWD == $home or ($env.PWD | str starts-with $"($home)/") {
+        $env.PWD | str replace $home "~"
+      } else {
+        $env.PWD
+      }
+      print --no-newline $"\e]2;($path | str replace --all --regex '[[:cntrl:]]' ' ' | str substring -g 0..255)\a"
     })
     $env.config.hooks.pre_execution = ($env.config.hooks.pre_execution? | default [] | append {||
-      let line = (commandline | str replace --all --regex '[[:cntrl:]]' ' ' | str substring 0..255)
+      let line = (commandline | str replace --all --regex '[[:cntrl:]]' ' ' | str substring -g 0..255)
       print --no-newline $"\e]2;($line)\a"
     })
   }
