@@ -331,10 +331,10 @@ impl Screen {
 
     fn reverse_index(&mut self) {
         self.restrict();
-        let fill = self.fill();
+        let (cols, fill) = (self.cols, self.fill());
         let (buffer, paint) = self.active_and_paint();
         if buffer.y == buffer.top {
-            let blank = Row::blank(buffer.len, &fill, Line::default());
+            let blank = Row::blank(cols, &fill, Line::default());
             let gone = buffer.rotate_down(buffer.top, buffer.bottom, blank);
             gone.discard(paint);
         } else {
@@ -345,7 +345,7 @@ impl Screen {
 
     /// The region moves up by a line; from the top of the normal screen it goes into the scrollback.
     pub(super) fn scroll(&mut self, wrapped: bool) {
-        let fill = self.fill();
+        let (cols, fill) = (self.cols, self.fill());
         let len = self.active().len;
         let keeps = !self.on_alternate && self.normal.top == 0;
         let (history, history_max) = (&mut self.history, self.history_max);
@@ -363,7 +363,7 @@ impl Screen {
             } else {
                 gone.discard(paint)
             };
-            let mut blank = Row::blank(len, &fill, spare);
+            let mut blank = Row::blank(cols, &fill, spare);
             blank.set_wrapped(wrapped);
             blank
         });
@@ -403,13 +403,14 @@ impl Screen {
 
     /// Rows from `first` to the end of the region move by `count`; none of them is kept.
     fn rotate(&mut self, first: u16, count: i32, up: bool, fill: Style) {
+        let cols = self.cols;
         let (buffer, paint) = self.active_and_paint();
-        let (last, len) = (buffer.bottom, buffer.len);
+        let last = buffer.bottom;
         for _ in 0..count.min(i32::from(last - first) + 1) {
             let gone = if up {
-                buffer.rotate_up(first, last, |_| Row::blank(len, &fill, Line::default()))
+                buffer.rotate_up(first, last, |_| Row::blank(cols, &fill, Line::default()))
             } else {
-                buffer.rotate_down(first, last, Row::blank(len, &fill, Line::default()))
+                buffer.rotate_down(first, last, Row::blank(cols, &fill, Line::default()))
             };
             gone.discard(paint);
         }

@@ -93,7 +93,7 @@ impl Screen {
             on_alternate: false,
             history: VecDeque::new(),
             history_max: scrollback_lines_max,
-            paint: Paint::default(),
+            paint: Paint::new(cols),
             pen: Pen::default(),
             style: Style::default(),
             modes: Modes::new(),
@@ -215,7 +215,7 @@ impl Screen {
                 row.unpaint(&mut self.paint, len);
             }
         }
-        self.paint.forget();
+        self.paint.forget(self.alternate.len.max(self.cols));
         self.sequence.rest();
     }
 

@@ -29,8 +29,8 @@ const CLUSTER_FIRST: u32 = 0x11_0000;
 const NUMBERS_MAX: usize = 1 << 22;
 
 /// The painted rows of both screens.
-#[derive(Default)]
 pub(super) struct Paint {
+    cols: u16,
     grid: Option<Box<Painted>>,
 }
 
@@ -170,10 +170,14 @@ fn put_rgb(base: u8, number: u32, out: &mut Vec<u8>) {
 }
 
 impl Paint {
-    /// An empty row of the grid, which has `cols` columns.
-    pub(super) fn allocate(&mut self, cols: u16) -> u16 {
+    pub(super) fn new(cols: u16) -> Paint {
+        Paint { cols, grid: None }
+    }
+
+    /// An empty row of the grid.
+    pub(super) fn allocate(&mut self) -> u16 {
+        let cols = self.cols;
         let grid = self.grid.get_or_insert_with(|| Box::new(Painted::new(cols)));
-        debug_assert_eq!(grid.cols, cols, "rows of another width were not let go");
         let row = match grid.free.pop() {
             Some(row) => row,
             None => {
@@ -286,8 +290,8 @@ impl Paint {
         })
     }
 
-    /// Lets everything go. No row may be painted any more.
-    pub(super) fn forget(&mut self) {
-        self.grid = None;
+    /// Lets everything go, for rows of `cols` columns from now on. No row may be painted any more.
+    pub(super) fn forget(&mut self, cols: u16) {
+        *self = Paint::new(cols);
     }
 }

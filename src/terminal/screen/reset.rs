@@ -266,7 +266,7 @@ fn is_ambiguous(text: &[u8]) -> bool {
 impl Screen {
     /// As [`Screen::put_reset`], with at most `lines` lines of scrollback.
     pub fn put_vt(&mut self, lines: usize, out: &mut Vec<u8>) {
-        let mut paint = std::mem::take(&mut self.paint);
+        let mut paint = std::mem::replace(&mut self.paint, Paint::new(self.cols));
         self.tell(lines, &mut paint, out);
         self.paint = paint;
     }

@@ -170,7 +170,7 @@ impl Row {
         uneven: bool,
     ) {
         if !uneven && !self.uneven {
-            let slot = paint.allocate(len);
+            let slot = paint.allocate();
             let mut old = Vec::new();
             self.line.read(len, &mut old);
             paint.fill(slot, &old);
