@@ -20,6 +20,10 @@ use super::modes::OuterModes;
 use super::outbox::Outbox;
 use super::tty::{self, Output, RawMode};
 use super::{Failure, complain, say};
+use crate::limits::{
+    CLI_GREETING, CLI_LEAVE_TIME_MAX, CLI_LOSS_QUIET, CLI_OUTPUT_BYTES_MAX, CLI_PING_INTERVAL,
+    CLI_REPORT_HOLD,
+};
 use crate::os::signals::{SIGHUP, SIGINT, SIGTERM, SIGWINCH, Signals};
 use crate::terminal::screen::Screen;
 use crate::terminal::{Act, GridSize};
@@ -28,18 +32,6 @@ use crate::wire::websocket::Message;
 
 /// A cursor that no stream has reached (the largest integer of JSON): the server answers with one reset.
 const CURSOR_AHEAD: u64 = (1 << 53) - 1;
-/// How long half a report of the terminal is waited for before it counts as keys.
-const REPORT_HOLD: Duration = Duration::from_millis(50);
-/// A loss of connection that lasts no longer is not worth a word.
-const LOSS_QUIET: Duration = Duration::from_millis(1500);
-/// How long the greeting covers the last row.
-const GREETING_TIME: Duration = Duration::from_secs(3);
-/// The round trip is measured at most this often, and only while there is output.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// Output that the terminal has not taken; above it the socket is not read.
-const OUTPUT_BYTES_MAX: usize = 256 << 10;
-/// What is left for the terminal when we leave is written within this time.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The terminal to attach to.
 pub(super) struct Target {
@@ -222,7 +214,7 @@ impl Attachment {
     }
 
     fn turn(&mut self, signals: &mut Signals) -> Result<(), String> {
-        let reads = self.output.pending_bytes() < OUTPUT_BYTES_MAX;
+        let reads = self.output.pending_bytes() < CLI_OUTPUT_BYTES_MAX;
         let [_, stdin, output, link] = self.wait(signals, reads)?;
         let now = Instant::now();
         self.take_signals(signals);
@@ -290,7 +282,7 @@ impl Attachment {
         }
         let typed = if bytes.is_empty() { self.keyboard.release_all() } else { self.keyboard.read(&bytes) };
         self.type_in(typed);
-        self.release_at = self.keyboard.waits().then_some(now + REPORT_HOLD);
+        self.release_at = self.keyboard.waits().then_some(now + CLI_REPORT_HOLD);
     }
 
     fn type_in(&mut self, typed: Vec<Typed>) {
@@ -338,7 +330,7 @@ impl Attachment {
 
     /// When a loss is worth a word.
     fn word_at(&self) -> Option<Instant> {
-        self.lost_at.filter(|_| !self.has_told_loss).map(|at| at + LOSS_QUIET)
+        self.lost_at.filter(|_| !self.has_told_loss).map(|at| at + CLI_LOSS_QUIET)
     }
 
     /// Writes a line of ours over the last row.
@@ -378,7 +370,7 @@ impl Attachment {
     fn take_events(&mut self, now: Instant) -> Result<(), String> {
         while self.end.is_none() {
             // A reset can be large, and what it fills must leave first.
-            if self.output.pending_bytes() >= OUTPUT_BYTES_MAX {
+            if self.output.pending_bytes() >= CLI_OUTPUT_BYTES_MAX {
                 break;
             }
             let Some(event) = self.link.as_mut().and_then(Link::next) else { break };
@@ -481,7 +473,7 @@ impl Attachment {
                 if self.stage == Stage::Showing {
                     self.take_output(seq, reset, &data, now);
                 }
-                if self.pinged_at.is_none_or(|at| at + PING_INTERVAL <= now) {
+                if self.pinged_at.is_none_or(|at| at + CLI_PING_INTERVAL <= now) {
                     self.ping(now)?;
                 }
             }
@@ -533,7 +525,7 @@ impl Attachment {
             let what = if self.read_only { "watching" } else { "attached to" };
             let session: String = self.target.session.chars().filter(|c| !c.is_control()).collect();
             self.smear(&format!("{what} {session}"));
-            self.repaint_at = Some(now + GREETING_TIME);
+            self.repaint_at = Some(now + CLI_GREETING);
         }
     }
 
@@ -567,7 +559,7 @@ impl Attachment {
         }
         // All that the program wrote is owed to whoever reads to its end; else a stuck terminal must not hold us.
         let is_owed = matches!(end, End::Exited { .. });
-        let until = (!is_owed).then(|| Instant::now() + LEAVE_TIME_MAX);
+        let until = (!is_owed).then(|| Instant::now() + CLI_LEAVE_TIME_MAX);
         while self.output.pending_bytes() > 0 && until.is_none_or(|until| Instant::now() < until) {
             let fds = [(signals.as_fd(), PollFlags::IN), (self.output.as_fd(), PollFlags::OUT)];
             let [_, output] = tty::wait(fds, until)?;

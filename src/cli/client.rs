@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -15,13 +14,9 @@ use serde_json::{Value, json};
 
 use super::values;
 use crate::config;
+use crate::limits::{CLI_ANSWER_TIME_MAX, CLI_CONNECT_TIME_MAX};
 use crate::os::proc;
 use crate::wire::http::{ResponseReader, put_request};
-
-/// A server on the other side of the world has answered by then.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// The longest that a live server thinks about a request.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to the server.
 pub(super) enum Stream {
@@ -186,16 +181,16 @@ impl Endpoint {
     fn connect(&self) -> Result<Stream, String> {
         let stream = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).and_then(|stream| {
-                stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+                stream.set_read_timeout(Some(CLI_ANSWER_TIME_MAX))?;
+                stream.set_write_timeout(Some(CLI_ANSWER_TIME_MAX))?;
                 Ok(Stream::Unix(stream))
             }),
             Address::Tcp(addresses) => {
                 let mut result = Err(ErrorKind::NotFound.into());
                 for address in addresses {
-                    result = TcpStream::connect_timeout(address, CONNECT_TIME_MAX).and_then(|stream| {
-                        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+                    result = TcpStream::connect_timeout(address, CLI_CONNECT_TIME_MAX).and_then(|stream| {
+                        stream.set_read_timeout(Some(CLI_ANSWER_TIME_MAX))?;
+                        stream.set_write_timeout(Some(CLI_ANSWER_TIME_MAX))?;
                         Ok(Stream::Tcp(stream))
                     });
                     if result.is_ok() {
@@ -271,7 +266,7 @@ impl Endpoint {
                     return Err(format!(
                         "{} has not answered for {} s",
                         self.name(),
-                        ANSWER_TIME_MAX.as_secs()
+                        CLI_ANSWER_TIME_MAX.as_secs()
                     ));
                 }
                 Err(error) => return Err(format!("lost {}: {error}", self.name())),

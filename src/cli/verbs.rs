@@ -16,11 +16,9 @@ use super::keys::Key;
 use super::table::{duration_text, table, unix_seconds};
 use super::{Failure, command, complain, print, print_bytes, tty};
 use crate::config::{check_token, read_token_file};
-use crate::limits::BODY_BYTES_MAX;
+use crate::limits::CLI_SEND_BYTES_MAX;
 use crate::terminal::GridSize;
 
-/// One request of `send --stdin`: as JSON it is at most six times as long, and must fit in a body.
-const SEND_BYTES_MAX: usize = BODY_BYTES_MAX / 8;
 /// The size of a terminal that nobody shows yet.
 const SIZE_DEFAULT: (u64, u64) = (80, 24);
 
@@ -178,7 +176,7 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
         let mut held = Vec::new();
         // In pieces of whole characters: an endless input is no endless memory.
         loop {
-            let read = stdin.by_ref().take(SEND_BYTES_MAX as u64).read_to_end(&mut held);
+            let read = stdin.by_ref().take(CLI_SEND_BYTES_MAX as u64).read_to_end(&mut held);
             let read = read.map_err(|error| format!("cannot read standard input: {error}"))?;
             let whole = if read == 0 { held.len() } else { whole_characters(&held) };
             type_in(&String::from_utf8_lossy(&held[..whole]))?;
@@ -203,7 +201,7 @@ fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
         let (piece, rest) =
-            text.split_at(whole_characters(&text.as_bytes()[..text.len().min(SEND_BYTES_MAX)]));
+            text.split_at(whole_characters(&text.as_bytes()[..text.len().min(CLI_SEND_BYTES_MAX)]));
         pieces.push(piece);
         text = rest;
     }
@@ -350,9 +348,9 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let text = "é".repeat(SEND_BYTES_MAX);
+        let text = "é".repeat(CLI_SEND_BYTES_MAX);
         assert_eq!(pieces(&text).concat(), text);
-        assert!(pieces(&text).iter().all(|piece| piece.len() <= SEND_BYTES_MAX && !piece.is_empty()));
+        assert!(pieces(&text).iter().all(|piece| piece.len() <= CLI_SEND_BYTES_MAX && !piece.is_empty()));
     }
 
     #[test]
