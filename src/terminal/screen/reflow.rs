@@ -235,6 +235,8 @@ impl Layout {
                 all.extend(added.pop().unwrap_or_default().1);
             }
         }
+        // Those after lines that were taken away.
+        all.extend(added.into_iter().rev().flat_map(|(_, lines)| lines));
         let trimmed = all.len().saturating_sub(self.max);
         all.drain(..trimmed);
         self.lines = all;
