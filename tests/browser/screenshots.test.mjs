@@ -45,8 +45,8 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await photograph(page, `${session}-shell`);
       await run(page, "vim hello.c");
       await page.waitForFunction(() => wharf.term.buffer.active.type === "alternate");
-      await page.keyboard.type(":set number | echo 'ready'\n");
-      await untilLine(page, "ready");
+      await page.keyboard.type(":set number\n");
+      await untilLine(page, "  1 #include <stdio.h>");
       await photograph(page, `${session}-vim`);
 
       const other = await openTab(browser, { viewport: { width: device === "phone" ? 1100 : 500, height: 520 } });
@@ -59,7 +59,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await page.waitForFunction(() => document.getElementById("take-over").hidden);
 
       await page.click(".back");
-      await untilText(page, ".terminal .about", "×");
+      await untilText(page, ".entry .about", "×");
       await photograph(page, `${session}-list`);
 
       await page.goto(new URL(`t/${session}-ended`, server.url).href);
