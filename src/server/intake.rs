@@ -76,7 +76,8 @@ impl Server {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
                 Source::Terminal(key) => self.read_terminal(key, now),
-                Source::Signals | Source::Listener(_) => {}
+                Source::Listener(slot) => self.accept(slot, now),
+                Source::Signals => {}
             }
         }
     }
@@ -140,8 +141,7 @@ impl Server {
             }
         }
         // More may wait than one bite.
-        let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-        self.deadlines.ask(now, Source::Listener(slot), &mut listening.asked);
+        self.work.again.push(Source::Listener(slot));
     }
 
     /// Reads one bite of a socket and digests it.

@@ -41,6 +41,11 @@ impl Saved {
     pub(super) fn new(x: u16, y: usize, pen: &Pen, charset: Charset) -> Saved {
         Saved { x, y, fg: pen.fg, bg: pen.bg, flags: pen.flags, charset }
     }
+
+    /// The pen, as far as it was saved.
+    pub(super) fn pen(&self) -> Pen {
+        Pen { fg: self.fg, bg: self.bg, flags: self.flags, ..Pen::default() }
+    }
 }
 
 impl Buffer {

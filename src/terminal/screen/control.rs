@@ -7,7 +7,7 @@ use super::line::Line;
 use super::modes::{Mouse, MouseEncoding, PASSED_ON};
 use super::print::{delete_cells, insert_cells};
 use super::row::Row;
-use super::style::{Pen, Style, flag};
+use super::style::{Color, Pen, Style, flag};
 
 impl Screen {
     pub(super) fn execute(&mut self, code: u32) {
@@ -161,8 +161,7 @@ impl Screen {
         let last = self.rows - 1;
         let buffer = self.active_mut();
         buffer.x = buffer.x.min(x_max);
-        buffer.y =
-            if origin { buffer.y.max(buffer.top).min(buffer.bottom) } else { buffer.y.min(last) };
+        buffer.y = if origin { buffer.y.max(buffer.top).min(buffer.bottom) } else { buffer.y.min(last) };
     }
 
     fn restrict(&mut self) {
@@ -309,7 +308,9 @@ impl Screen {
             buffer.row(y).set_wrapped(false);
         }
         let buffer = self.active_mut();
-        buffer.x = buffer.x.min(cols - 1);
+        if buffer.x >= cols {
+            buffer.x -= 1;
+        }
     }
 
     fn index(&mut self) {
@@ -593,10 +594,12 @@ impl Screen {
 
     fn alignment_pattern(&mut self) {
         self.set_cursor(0, 0);
-        let pen = Pen { underline: 0, link: 0, ..self.pen };
+        let pen = Pen { underline: 0, underline_color: Color::DEFAULT, link: 0, ..self.pen };
         let style = pen.style();
         let cols = usize::from(self.active().len);
-        for y in self.active().y..self.rows {
+        // In origin mode xterm.js starts at the region, and on the alternate screen goes round.
+        let first = if self.on_alternate { 0 } else { self.active().y };
+        for y in first..self.rows {
             let text = "E".repeat(cols);
             let (buffer, paint) = self.active_and_paint();
             let len = buffer.len;

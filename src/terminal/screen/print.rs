@@ -117,6 +117,11 @@ impl Screen {
             let style = self.style;
             self.edit_row(self.active().y, |row| {
                 insert_cells(row, x, columns.into(), &style);
+                // The right half of a wide character that the cursor stood in.
+                let after = usize::from(x) + usize::from(columns);
+                if let Some(half) = row.get_mut(after).filter(|cell| cell.glyph == Glyph::Right) {
+                    *half = Cell::empty(style);
+                }
                 if row.get(usize::from(cols) - 1).is_some_and(|last| last.width() == 2) {
                     row[usize::from(cols) - 1] = Cell::empty(style);
                 }
@@ -140,12 +145,14 @@ impl Screen {
             return;
         }
         self.join = 0;
+        // Beyond the last column it is lost, but moves the cursor, and the one after it wraps.
+        let x = self.make_room(0);
         if x < self.cols {
             let style = self.style;
             let (row, paint, len) = self.current_row();
             row.put_lone(paint, len, x, &style, c);
-            self.active_mut().x += 1;
         }
+        self.active_mut().x += 1;
     }
 
     /// Wraps when `columns` do not fit any more; returns the cursor's column.

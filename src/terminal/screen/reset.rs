@@ -139,24 +139,43 @@ impl Teller<'_> {
         }
     }
 
-    /// One row. When the next one continues it, the emulator is left with a wrap pending; the answer
-    /// says whether its last cell has to be emptied after that.
-    fn line(&mut self, line: &Line, continued: bool) -> Option<Style> {
+    /// One row. When `next` continues it, the emulator is left so that printing wraps; the answer is the
+    /// style of its last cell, when that has to be emptied after wrapping.
+    fn line(&mut self, line: &Line, next: Option<&Line>) -> Option<Style> {
         let mut col = 0;
         let mut last = Style::default();
         let mut ambiguous = false;
-        for piece in line.pieces() {
+        let next = next.filter(|next| next.wrapped);
+        // A wide character wraps by itself, and leaves a cell of its own style.
+        let wraps = next.and_then(|next| next.pieces().next()).filter(|first| {
+            matches!(first.shape, Shape::Cluster { wide: true, .. }) && first.style.bg == Color::DEFAULT
+        });
+        let wraps = wraps.map(|first| first.style);
+        for mut piece in line.pieces() {
+            let room = self.cols - col;
+            let is_left = wraps == Some(piece.style);
+            piece.shape = match piece.shape {
+                _ if room == 0 => break,
+                Shape::Empty(n) if n >= room && is_left => Shape::Empty(room - 1),
+                Shape::Empty(n) => Shape::Empty(n.min(room)),
+                Shape::Ascii(text) => Shape::Ascii(&text[..text.len().min(room.into())]),
+                Shape::Cluster { wide: true, .. } if room == 1 => Shape::Empty(1),
+                shape => shape,
+            };
             let now_ambiguous = matches!(piece.shape, Shape::Cluster { text, .. } if is_ambiguous(text));
             self.piece(col, &piece, ambiguous && now_ambiguous);
             ambiguous = now_ambiguous;
             col += piece.shape.cells();
             last = if matches!(piece.shape, Shape::Empty(_)) { piece.style } else { Style::default() };
         }
-        if !continued || self.x == Some(self.cols) {
+        if next.is_none() || self.x == Some(self.cols) {
             return None;
         }
-        let style = if col < self.cols { Style::default() } else { last };
+        let style = if col < self.cols - 1 { Style::default() } else { last };
         self.go_to_col(self.cols - 1);
+        if wraps == Some(style) {
+            return None;
+        }
         self.spaces(1, &style);
         erasable(&style).then_some(style)
     }
@@ -195,7 +214,7 @@ impl Teller<'_> {
                 (false, false) => self.next_row(),
             }
             first = false;
-            emptied = self.line(&line, lines.peek().is_some_and(|next| next.wrapped));
+            emptied = self.line(&line, lines.peek().map(|next| &**next));
         }
     }
 
@@ -214,8 +233,7 @@ impl Teller<'_> {
     /// Puts the emulator's cursor, pen and set to where `save` then saves them.
     fn saved(&mut self, saved: &Saved, row: u16, save: &[u8]) {
         self.go_to(row, saved.x.min(self.cols - 1));
-        let pen = Pen { fg: saved.fg, bg: saved.bg, flags: saved.flags, ..Pen::default() };
-        self.use_style(&pen.style());
+        self.use_style(&saved.pen().style());
         if saved.charset != ASCII {
             self.out.extend_from_slice(&[0x1b, b'(', saved.charset]);
         }
@@ -276,7 +294,9 @@ impl Screen {
         let kept = lines.min(self.history.len());
         let skipped = self.history.len() - kept;
         // RIS leaves these as they are: LNM would move line feeds, colours and the rest would stay.
-        out.extend_from_slice(b"\x1bc\x1b[3J\x1b[20l\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
+        out.extend_from_slice(
+            b"\x1bc\x1b[3J\x1b[20l\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\",
+        );
         let mut to = Teller { out, links: &self.links, cols, style: Style::default(), x: Some(0) };
 
         // The normal screen. Its saved cursor may stand on a row that only exists once more lines have
@@ -293,7 +313,8 @@ impl Screen {
         }
         let history = self.history.iter().skip(skipped).map(Cow::Borrowed);
         let normal = &self.normal;
-        let mut screen: Vec<Cow<Line>> = normal.rows.iter().map(|row| row.to_line(paint, normal.len)).collect();
+        let mut screen: Vec<Cow<Line>> =
+            normal.rows.iter().map(|row| row.to_line(paint, normal.len)).collect();
         to.lines(history.chain(screen.drain(..)), rows);
         to.use_style(&Style::default());
         to.tabs_and_region(normal, rows);
@@ -302,13 +323,18 @@ impl Screen {
         let saves = was_saved && !ahead;
 
         if self.on_alternate {
-            // 1049 is what every emulator knows, and it saves the cursor on the way.
-            if saves {
+            // 1049 is what every emulator knows, and it saves the cursor on the way. The cursor's row
+            // on the screen that is left decides how that one flows to another size.
+            if saves && (normal.y, normal.x.min(cols - 1)) == (saved_row, saved.x.min(cols - 1)) {
                 to.saved(saved, saved_row, b"\x1b[?1049h");
                 if saved.bg != Color::DEFAULT {
                     to.out.extend_from_slice(b"\x1b[2J");
                 }
             } else {
+                if saves {
+                    to.saved(saved, saved_row, b"\x1b7");
+                }
+                to.go_to(normal.y, normal.x.min(cols - 1));
                 to.out.extend_from_slice(b"\x1b[?47h");
             }
             let alternate = &self.alternate;
@@ -332,6 +358,13 @@ impl Screen {
     fn tell_state(&self, to: &mut Teller, paint: &mut Paint) {
         let modes = &self.modes;
         let buffer = self.active();
+        // DECRC brought back a set that is not the shifted one, and only DECRC can do it again.
+        let restored = self.charset != self.charsets[usize::from(self.level)];
+        if restored {
+            self.tell_charsets(to);
+            to.out.extend_from_slice(b"\x1b8");
+            to.style = buffer.saved.pen().style();
+        }
         if modes.origin {
             to.out.extend_from_slice(b"\x1b[?6h");
         }
@@ -350,7 +383,9 @@ impl Screen {
             let style = Style { underline_color: self.pen.underline_color, ..to.style };
             to.style.put_sgr_to(&style, to.out);
         }
-        self.tell_charsets(to);
+        if !restored {
+            self.tell_charsets(to);
+        }
 
         let set = |to: &mut Teller, on: bool, what: &[u8]| {
             if on {
@@ -422,38 +457,34 @@ impl Screen {
     /// Prints the cell before the cursor again.
     fn tell_cell_before(&self, to: &mut Teller, paint: &mut Paint) {
         let buffer = self.active();
+        let x = buffer.x.min(self.cols);
         let line = buffer.rows[usize::from(buffer.y)].to_line(paint, buffer.len);
         let mut col = 0;
         for piece in line.pieces() {
             let end = col + piece.shape.cells();
-            if end >= buffer.x {
+            if end >= x {
                 let one = match piece.shape {
                     Shape::Ascii(text) => {
-                        let at = usize::from(buffer.x - 1 - col);
+                        let at = usize::from(x - 1 - col);
                         Shape::Ascii(&text[at..=at])
                     }
                     Shape::Empty(_) => Shape::Ascii(b" "),
                     Shape::Cluster { .. } | Shape::Lone(_) => piece.shape,
                 };
-                let start = buffer.x.saturating_sub(one.cells());
+                let start = x.saturating_sub(one.cells());
                 self.tell_cursor(to, start);
                 to.piece(start, &Piece { style: piece.style, shape: one }, false);
                 return;
             }
             col = end;
         }
-        self.tell_cursor(to, buffer.x.saturating_sub(1));
+        self.tell_cursor(to, x.saturating_sub(1));
         to.spaces(1, &Style::default());
     }
 
     fn tell_charsets(&self, to: &mut Teller) {
-        let shifted = self.charsets[usize::from(self.level)];
-        // DECRC restored a set that is not the shifted one: only another DECRC brings that about.
-        if self.charset != shifted && self.charset != ASCII {
-            to.out.extend_from_slice(&[0x1b, b'(', self.charset]);
-        }
         for (designator, charset) in b"()*+".iter().zip(self.charsets) {
-            if charset != ASCII || (self.charset != shifted && *designator == b'(') {
+            if charset != ASCII {
                 to.out.extend_from_slice(&[0x1b, *designator, charset]);
             }
         }
@@ -470,7 +501,9 @@ fn percent_encoded(path: &str) -> String {
     let mut url = String::new();
     for byte in path.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => url.push(byte.into()),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                url.push(byte.into())
+            }
             _ => url.push_str(&format!("%{byte:02X}")),
         }
     }
