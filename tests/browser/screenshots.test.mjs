@@ -15,7 +15,7 @@ let server;
 
 before(async () => {
   home = makeHome();
-  writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\w\\[\\e[0m\\]\\$ '\nunset HISTFILE\nalias ls='ls --color=always'\n");
+  writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\w\\[\\e[0m\\]$ '\nunset HISTFILE\nalias ls='ls --color=always'\n");
   writeFileSync(join(home, "hello.c"), `#include <stdio.h>\n\n/* Says hello. */\nint main(void)\n{\n\tfor (int n = 0; n < 3; n++)\n\t\tprintf("hello, %d\\n", n);\n\treturn 0;\n}\n`);
   execFileSync("mkdir", ["-p", join(home, "src"), join(home, "docs")]);
   server = await startServer({ home });
