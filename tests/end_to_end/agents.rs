@@ -119,12 +119,9 @@ fn registering_again_replaces_the_terminal() {
 #[test]
 fn what_an_agent_says_wrongly_is_answered() {
     let server = Server::start(&[]);
-    for (query, field) in [
-        ("cols=0&rows=24", "cols"),
-        ("cols=80", "rows"),
-        ("cols=80&rows=x", "rows"),
-        ("cols=80&rows=24&newlines=cr", "newlines"),
-    ] {
+    for (query, field) in
+        [("cols=0&rows=24", "cols"), ("cols=80&rows=x", "rows"), ("cols=80&rows=24&newlines=cr", "newlines")]
+    {
         let refused = WebSocket::open(server.dial(), &format!("/v1/agent/terminals/s/socket?{query}"), &[])
             .err()
             .expect(query);

@@ -122,6 +122,7 @@ fn requests_that_two_parsers_could_read_differently_are_refused_and_the_connecti
         ("another version", "GET /v1/health HTTP/3.7\r\nHost: localhost\r\n\r\n".into()),
         ("a TLS hello", "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{3}\r\n\r\n".into()),
     ] {
+        println!("{what}");
         let mut http = server.http();
         http.put(request);
         let answer = http.try_answer("POST");

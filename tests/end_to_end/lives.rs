@@ -95,11 +95,11 @@ fn a_closed_terminal_gets_sighup_and_time_and_then_sigkill() {
     let server = Server::start(&[]);
     for by_frame in [true, false] {
         let close = |terminal: &Terminal| match by_frame {
-            true => drop({
+            true => {
                 let mut client = server.attach(terminal, 2);
                 let number = client.close();
                 client.expect_ack(number);
-            }),
+            }
             false => assert!(server.delete(&format!("/v1/terminals/{}", terminal.id)).status < 300),
         };
         let heard = server.dir.file(&format!("heard-{by_frame}"));

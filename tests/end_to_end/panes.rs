@@ -238,7 +238,7 @@ sys.stdin.readline()
 fn hostile_titles_are_recorded_clean_and_short() {
     let server = Server::start(&[]);
     let script = "import sys
-sys.stdout.buffer.write(b'\\033]2;a\\x01b\\x7fc\\xc2\\x85d\\xff' + b'z' * 5000 + b'\\007'); sys.stdout.flush(); sys.stdin.readline()";
+sys.stdout.buffer.write(b'\\033]2;a\\x01b\\x7fc\\xe2\\x80\\xaed\\xff' + b'z' * 5000 + b'\\007'); sys.stdout.flush(); sys.stdin.readline()";
     let terminal = server.make(80, 24, python(script));
     eventually("it is recorded", || pane(&server, &terminal.session)["liveTitle"].is_string());
     let title = pane(&server, &terminal.session)["liveTitle"].as_str().unwrap().to_string();

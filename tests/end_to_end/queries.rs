@@ -161,7 +161,7 @@ fn a_prompt_appears_without_any_client() {
         assert!(std::path::Path::new(shell).exists(), "{shell} is needed; scripts/test installs it");
         let terminal = server.make(100, 24, Program::new(shell, &[]));
         eventually(&format!("{shell} shows a prompt"), || !server.screen(&terminal).trim().is_empty());
-        server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": "echo $((40+2))\n"}));
+        server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": "echo 4''2\n"}));
         server.until_screen(&terminal, "\n42");
         let screen = server.screen(&terminal);
         assert!(!screen.to_lowercase().contains("warning"), "{screen}");

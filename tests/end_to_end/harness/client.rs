@@ -274,7 +274,7 @@ impl Client {
     }
 
     fn told(&self) -> String {
-        let tail = &self.text[self.text.len().saturating_sub(2000)..];
+        let tail = &self.text[self.text.len().saturating_sub(600)..];
         format!("{:?} and output …{:?}", self.control, String::from_utf8_lossy(tail))
     }
 
@@ -313,6 +313,14 @@ impl Client {
                 Some(_) => {}
                 None => panic!("no {what}; {}", self.told()),
             }
+        }
+    }
+
+    /// Reads until everything up to this number has come.
+    #[track_caller]
+    pub fn expect_cursor(&mut self, seq: u64) {
+        while self.cursor != seq {
+            self.until(&format!("output up to {seq}"), |frame| matches!(frame, Frame::Output { .. }));
         }
     }
 

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Value, find};
 
+/// Small, but above a loopback segment: below, the kernel itself sends in trickles.
+const RECEIVE_BYTES: usize = 128 << 10;
+
 /// A TCP or Unix connection.
 pub enum Stream {
     Tcp(TcpStream),
@@ -70,8 +73,12 @@ impl Stream {
 
     pub fn small_receive_buffer(&self) {
         match self {
-            Stream::Tcp(stream) => rustix::net::sockopt::set_socket_recv_buffer_size(stream, 4096).unwrap(),
-            Stream::Unix(stream) => rustix::net::sockopt::set_socket_recv_buffer_size(stream, 4096).unwrap(),
+            Stream::Tcp(stream) => {
+                rustix::net::sockopt::set_socket_recv_buffer_size(stream, RECEIVE_BYTES).unwrap()
+            }
+            Stream::Unix(stream) => {
+                rustix::net::sockopt::set_socket_recv_buffer_size(stream, RECEIVE_BYTES).unwrap()
+            }
         }
     }
 }
@@ -190,7 +197,7 @@ impl Http {
         let status = first[9..12].parse().unwrap();
         let mut headers = Vec::new();
         loop {
-            let line = self.take_line(deadline).expect("the head ended early");
+            let line = self.take_line(deadline)?;
             if line.is_empty() {
                 return Some((status, headers));
             }

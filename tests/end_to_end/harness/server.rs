@@ -320,7 +320,8 @@ impl Server {
             if screen.contains(text) {
                 return;
             }
-            assert!(started.elapsed() < PATIENCE, "never saw {text:?}, but\n{screen}");
+            let tail: String = screen.chars().skip(screen.chars().count().saturating_sub(1000)).collect();
+            assert!(started.elapsed() < PATIENCE, "never saw {text:?}, but\n{tail}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }

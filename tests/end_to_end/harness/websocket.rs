@@ -104,10 +104,6 @@ impl WebSocket {
         self.send_text(&value.to_string())
     }
 
-    pub fn close(&mut self, code: u16) -> bool {
-        self.send(CLOSE, &code.to_be_bytes())
-    }
-
     /// The next message; pings are answered on the way.
     #[track_caller]
     pub fn next(&mut self) -> Message {
