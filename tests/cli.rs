@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -519,6 +519,7 @@ fn without_input_attach_sleeps_and_still_shows_what_comes() {
 struct Proxy {
     path: PathBuf,
     streams: Arc<Mutex<Vec<UnixStream>>>,
+    refuses: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -526,9 +527,13 @@ impl Proxy {
         let path = place.path("proxy.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let streams: Arc<Mutex<Vec<UnixStream>>> = Arc::default();
-        let kept = Arc::clone(&streams);
+        let refuses: Arc<AtomicBool> = Arc::default();
+        let (kept, closed) = (Arc::clone(&streams), Arc::clone(&refuses));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
+                if closed.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let Ok(upstream) = UnixStream::connect(&server) else { continue };
                 let ends =
                     [(client.try_clone(), upstream.try_clone()), (upstream.try_clone(), client.try_clone())];
@@ -542,7 +547,13 @@ impl Proxy {
                 }
             }
         });
-        Proxy { path, streams }
+        Proxy { path, streams, refuses }
+    }
+
+    /// Cuts every connection, and new ones at once, until told otherwise.
+    fn refuse(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::SeqCst);
+        self.cut();
     }
 
     fn cut(&self) {
@@ -577,6 +588,47 @@ fn every_line_typed_over_cut_connections_arrives_exactly_once() {
     assert_eq!(got, lines.iter().map(String::as_str).chain(["last"]).collect::<Vec<_>>());
     terminal.types(CTRL_BACKSLASH);
     assert_eq!(terminal.ends().0, 0);
+}
+
+#[test]
+fn a_query_of_the_past_is_not_put_to_the_users_terminal_again() {
+    let server = Server::start();
+    let proxy = Proxy::start(&server.place, server.socket());
+    let script = "stty raw -echo; printf ready; until [ \"$(head -c 1)\" = x ]; do :; done; \
+                  printf '\\033[6n\\033[c\\033]11;?\\007past'; until [ \"$(head -c 1)\" = y ]; do :; done; \
+                  printf '\\033[6nnow'; exec cat";
+    server.new_session("work", script);
+    server.screen_shows("work", "ready");
+    let mut terminal = Terminal::run(&["attach", "work"], &proxy.path);
+    terminal.shows("ready");
+    proxy.refuse(true);
+    server.says(&["send", "work", "x"]);
+    server.screen_shows("work", "past");
+    proxy.refuse(false);
+    let shown = terminal.shows("past");
+    for query in ["\x1b[6n", "\x1b[c", "\x1b]11;?"] {
+        assert!(!shown.contains(query), "{shown:?}");
+    }
+    // A live one is.
+    terminal.types(b"y");
+    assert!(terminal.shows("now").contains("\x1b[6n"));
+    terminal.types(CTRL_BACKSLASH);
+    assert_eq!(terminal.ends().0, 0);
+}
+
+#[test]
+fn the_greeting_leaves_and_what_it_covered_comes_back() {
+    let server = Server::start();
+    server.new_session("work", "for i in $(seq 1 50); do echo line $i.; done; exec cat");
+    server.screen_shows("work", "line 50.");
+    let mut terminal = Terminal::run(&["attach", "work"], &server.socket());
+    let painted = terminal.shows("attached to work; Ctrl-\\ detaches");
+    assert!(painted.contains("line 1.") && painted.contains("line 50."), "{painted:?}");
+    let again = terminal.shows("line 50.");
+    // Only the screen: the scrollback is in the user's terminal already.
+    assert!(again.contains("line 40.") && !again.contains("line 10."), "{again:?}");
+    terminal.types(CTRL_BACKSLASH);
+    assert!(!terminal.ends().1.contains("attached to"));
 }
 
 #[test]

@@ -10,14 +10,14 @@ const PURE: [&str; 5] = ["flow/", "terminal/", "workspace/", "mirror/", "wire/"]
 const ONLY: [(&[&str], &[&str]); 10] = [
     (&["mio"], &["server/"]),
     (&["slab"], &["server/"]),
-    (&["rustix"], &["os/", "cli/"]),
+    (&["rustix"], &["os/", "cli/", "server/intake.rs"]),
     (&["signal_hook"], &["os/"]),
     (&["vt100"], &["terminal/screen/"]),
     (&["httparse"], &["wire/http"]),
     (&["tungstenite"], &["wire/websocket"]),
     (&["clap", "clap_complete", "clap_mangen"], &["cli/"]),
     (&["serde_json"], &["wire/", "server/", "cli/"]),
-    (&["unsafe"], &["os/spawn.rs"]),
+    (&["unsafe {", "unsafe fn", "unsafe impl"], &["os/spawn.rs"]),
 ];
 
 /// Words that these folders never hold.
@@ -50,7 +50,7 @@ fn holds(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let whole = |at: usize| {
         let (before, after) = (line[..at].chars().next_back(), line[at + word.len()..].chars().next());
-        !part(before) && (word.ends_with([':', '<', ' ']) || !part(after))
+        !part(before) && (word.ends_with([':', '<', '{']) || !part(after))
     };
     line.match_indices(word).any(|(at, _)| whole(at))
 }

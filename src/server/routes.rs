@@ -92,7 +92,8 @@ impl Server {
     fn answer_to(&mut self, key: Key, request: &Request, now: Instant) -> Answered {
         let Some(connection) = self.connections.get_mut(key) else { return Err(not_found()) };
         self.trust.check_site(request, &connection.peer)?;
-        let Some(path) = request.path.strip_prefix(self.config.base_path.as_str()) else {
+        let path = request.path.strip_prefix(self.config.base_path.as_str());
+        let Some(path) = path.filter(|path| path.is_empty() || path.starts_with('/')) else {
             return Err(not_found());
         };
         if path.is_empty() {
@@ -299,8 +300,9 @@ impl Server {
             ["socket"] => {
                 only(request, "GET", &[Method::Get])?;
                 let cursor = number(request, "lastOutputSeq")?.unwrap_or(0);
-                let protocol = match request.query("protocol").as_deref() {
-                    Some("2") => Protocol::Two,
+                let protocol = match number(request, "protocol")? {
+                    Some(2) => Protocol::Two,
+                    // A server that does not know a protocol ignores the wish for it.
                     _ => Protocol::One,
                 };
                 Ok(Answer::Socket(Upgrade::Terminal { terminal: key, cursor, protocol }))

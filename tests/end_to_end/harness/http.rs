@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Value, find};
 
+/// Small, but above a loopback segment: below, the kernel itself sends in trickles.
+const RECEIVE_BYTES: usize = 128 << 10;
+
 /// A TCP or Unix connection.
 pub enum Stream {
     Tcp(TcpStream),
@@ -38,8 +41,12 @@ impl Stream {
     /// Writes all of it; false when the peer has gone.
     pub fn put(&mut self, bytes: &[u8]) -> bool {
         let written = match self {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes)),
+            Stream::Tcp(stream) => {
+                stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes))
+            }
+            Stream::Unix(stream) => {
+                stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes))
+            }
         };
         match written {
             Ok(()) => true,
@@ -66,8 +73,12 @@ impl Stream {
 
     pub fn small_receive_buffer(&self) {
         match self {
-            Stream::Tcp(stream) => rustix::net::sockopt::set_socket_recv_buffer_size(stream, 4096).unwrap(),
-            Stream::Unix(stream) => rustix::net::sockopt::set_socket_recv_buffer_size(stream, 4096).unwrap(),
+            Stream::Tcp(stream) => {
+                rustix::net::sockopt::set_socket_recv_buffer_size(stream, RECEIVE_BYTES).unwrap()
+            }
+            Stream::Unix(stream) => {
+                rustix::net::sockopt::set_socket_recv_buffer_size(stream, RECEIVE_BYTES).unwrap()
+            }
         }
     }
 }
@@ -82,7 +93,10 @@ pub struct Answer {
 
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(given, _)| given.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     pub fn text(&self) -> String {
@@ -91,7 +105,8 @@ impl Answer {
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {} {}", self.status, self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {} {}", self.status, self.text()))
     }
 
     /// `{"error": "..."}`, the only shape of an error.
@@ -153,7 +168,11 @@ impl Http {
 
     fn take(&mut self, count: usize, deadline: Instant) -> Vec<u8> {
         while self.unread.len() < count {
-            assert!(self.more(deadline), "the answer ended early: {:?}", String::from_utf8_lossy(&self.unread));
+            assert!(
+                self.more(deadline),
+                "the answer ended early: {:?}",
+                String::from_utf8_lossy(&self.unread)
+            );
         }
         self.unread.drain(..count).collect()
     }
@@ -178,7 +197,7 @@ impl Http {
         let status = first[9..12].parse().unwrap();
         let mut headers = Vec::new();
         loop {
-            let line = self.take_line(deadline).expect("the head ended early");
+            let line = self.take_line(deadline)?;
             if line.is_empty() {
                 return Some((status, headers));
             }
