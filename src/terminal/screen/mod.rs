@@ -154,8 +154,11 @@ impl Screen {
         let mut text = String::new();
         let mut blank_end = 0;
         let skipped = self.history.len() - lines.min(self.history.len());
-        let (buffer, paint) =
-            if self.on_alternate { (&self.alternate, &mut self.paint) } else { (&self.normal, &mut self.paint) };
+        let (buffer, paint) = if self.on_alternate {
+            (&self.alternate, &mut self.paint)
+        } else {
+            (&self.normal, &mut self.paint)
+        };
         let mut put = |line: &Line, first: bool| {
             if !first && !line.wrapped {
                 text.truncate(text.trim_end_matches(' ').len());
@@ -253,16 +256,25 @@ impl Screen {
     /// Takes one run of text, or one control, and returns its bytes.
     fn take_ground(&mut self, bytes: &[u8]) -> usize {
         let ascii = print::ascii_run(bytes);
-        let after = bytes.get(ascii).copied();
-        if ascii > 0 && after.is_none_or(|b| b < 0x80) {
-            if let Ok(text) = std::str::from_utf8(&bytes[..ascii]) {
-                self.print(text);
+        match bytes.get(ascii) {
+            Some(0x80..) => {}
+            _ if ascii > 0 => {
+                self.print_ascii(&bytes[..ascii]);
+                return ascii;
             }
-            return ascii;
-        }
-        if let Some(control @ 0..0x80) = after {
-            self.take_code(control.into(), &[control]);
-            return 1;
+            Some(0x1b) => {
+                if let Some((last, len)) = self.sequence.read_csi(bytes) {
+                    self.control_sequence(self.sequence.collect, last.into());
+                    return len;
+                }
+                self.sequence.step(0x1b, b"\x1b");
+                return 1;
+            }
+            Some(0x7f) | None => return 1,
+            Some(control) => {
+                self.execute(u32::from(*control));
+                return 1;
+            }
         }
         let end = bytes.iter().position(|b| *b < 0x20 || *b == 0x7f).unwrap_or(bytes.len());
         let valid = match std::str::from_utf8(&bytes[..end]) {
@@ -443,7 +455,9 @@ impl Screen {
             }
             for buffer in [&self.normal, &self.alternate] {
                 for row in &buffer.rows {
-                    row.to_line(&mut self.paint, buffer.len).pieces().for_each(|piece| mark(piece.style.link));
+                    row.to_line(&mut self.paint, buffer.len)
+                        .pieces()
+                        .for_each(|piece| mark(piece.style.link));
                 }
             }
             self.links.collect(&used);
@@ -472,9 +486,7 @@ enum Utf8 {
 fn first_of_utf8(bytes: &[u8]) -> Utf8 {
     let (valid, error) = match std::str::from_utf8(bytes) {
         Ok(text) => (text, None),
-        Err(error) => {
-            (std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error))
-        }
+        Err(error) => (std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
     };
     match (valid.chars().next(), error) {
         (Some(c), _) => Utf8::Char(c, c.len_utf8()),

@@ -144,7 +144,8 @@ impl Painted {
             (_, None) => Glyph::Empty,
             (vt100::Color::Rgb(r, g, b), _) => {
                 let number = u32::from_be_bytes([0, r, g, b]);
-                match (char::from_u32(number), self.clusters.get(number.wrapping_sub(CLUSTER_FIRST) as usize)) {
+                match (char::from_u32(number), self.clusters.get(number.wrapping_sub(CLUSTER_FIRST) as usize))
+                {
                     (Some(c), _) if width(c) == 0 => Glyph::Lone(c),
                     (Some(c), _) => Glyph::One(c),
                     (None, Some(text)) => Glyph::Many(text.clone()),
@@ -205,14 +206,14 @@ impl Paint {
     }
 
     /// Writes text of one-column characters; it ends within the row.
-    pub(super) fn write(&mut self, row: u16, col: u16, style: &Style, text: &str, cells: u16) {
+    pub(super) fn write(&mut self, row: u16, col: u16, style: &Style, text: &[u8], cells: u16) {
         let Some(grid) = &mut self.grid else { return };
         grid.go_to(row, col);
         grid.use_style(style);
         if text.is_ascii() {
-            grid.batch.extend_from_slice(text.as_bytes());
+            grid.batch.extend_from_slice(text);
         } else {
-            for c in text.chars() {
+            for c in String::from_utf8_lossy(text).chars() {
                 grid.put_char(c);
             }
         }
