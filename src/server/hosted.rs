@@ -395,6 +395,9 @@ impl Server {
     /// Shows the terminal's title on its panes.
     fn record_title(&mut self, key: Key) {
         let Some(hosted) = self.terminals.get(key) else { return };
+        if self.by_session.get(&hosted.session_id).is_some_and(|current| *current != key) {
+            return; // its session has another terminal by now
+        }
         let Recorded { title, activity } = hosted.terminal.recorded_title();
         let changed = self.registry.set_live(&hosted.session_id, title.as_deref(), *activity);
         if !changed.is_empty() {

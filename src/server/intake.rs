@@ -12,6 +12,7 @@ use crate::limits::{ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, SOCKET_BITE_BYTES
 use crate::os::listen::{self, AcceptFailure, Stream};
 use crate::os::{pty, spawn};
 use crate::wire::http::{Reject, Response, Stage, put_continue, put_response};
+use crate::wire::rest::SSE_KEEP_ALIVE;
 use crate::wire::websocket::{self, Message};
 
 /// What came of digesting what was read.
@@ -75,7 +76,8 @@ impl Server {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
                 Source::Terminal(key) => self.read_terminal(key, now),
-                Source::Signals | Source::Listener(_) => {}
+                Source::Listener(slot) => self.accept(slot, now),
+                Source::Signals => {}
             }
         }
     }
@@ -139,8 +141,7 @@ impl Server {
             }
         }
         // More may wait than one bite.
-        let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-        self.deadlines.ask(now, Source::Listener(slot), &mut listening.asked);
+        self.work.again.push(Source::Listener(slot));
     }
 
     /// Reads one bite of a socket and digests it.
@@ -345,7 +346,7 @@ impl Server {
                     self.queue_write(key);
                 }
                 Phase::Events(events) if events.codec.is_none() => {
-                    connection.outbound.put(|out| out.extend_from_slice(b": still here\n\n"));
+                    connection.outbound.put(|out| out.extend_from_slice(SSE_KEEP_ALIVE));
                     connection.stage_at = now;
                     self.queue_write(key);
                 }

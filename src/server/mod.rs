@@ -35,7 +35,7 @@ use self::source::{Key, Source};
 use self::trust::Trust;
 use crate::Config;
 use crate::flow::Deadlines;
-use crate::limits::{READ_BYTES, SHUTDOWN_GRACE};
+use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, TERMINALS_CEILING};
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
@@ -138,6 +138,7 @@ impl Server {
     /// server, a directory that cannot be made private.
     pub fn bind(mut config: Config) -> Result<Server, BindError> {
         let failed = |what: &str, error: io::Error| BindError(format!("{what}: {error}"));
+        config.terminals_max = config.terminals_max.min(TERMINALS_CEILING);
         let _ = proc::raise_descriptor_limit();
         proc::private_dir(&config.runtime_dir).map_err(BindError)?;
         proc::private_dir(&config.state_dir).map_err(BindError)?;
