@@ -22,6 +22,8 @@ pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
+/// Control strings (titles, marks, links) whose places in the stream a screen remembers.
+pub const STRING_SPANS_MAX: usize = 256;
 /// Input that the program has not taken yet. Above it the sender's socket is not read.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.

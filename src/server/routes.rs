@@ -12,7 +12,7 @@ use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
 use crate::os::{proc, spawn};
-use crate::terminal::{GridSize, Terminal};
+use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};

@@ -23,12 +23,14 @@ mod reflow;
 mod reset;
 mod row;
 mod sequence;
+mod strings;
 mod style;
 mod width;
 mod width_table;
 
 use std::collections::VecDeque;
 
+use self::strings::StringSpans;
 use super::size::GridSize;
 use buffer::Buffer;
 use charset::{ASCII, Charset};
@@ -77,6 +79,9 @@ pub struct Screen {
     keyboard: [Keyboard; 2],
     answers: Vec<u8>,
     answering: bool,
+    /// Bytes fed so far: the stream's position at the end of what is being taken.
+    fed: u64,
+    strings: StringSpans,
 }
 
 impl Screen {
@@ -113,6 +118,8 @@ impl Screen {
             keyboard: [Keyboard::default(), Keyboard::default()],
             answers: Vec::new(),
             answering: false,
+            fed: 0,
+            strings: StringSpans::default(),
         }
     }
 
@@ -142,6 +149,12 @@ impl Screen {
     /// True between two escape sequences (and two characters).
     pub fn at_ground(&self) -> bool {
         self.sequence.state == State::Ground && self.partial_len == 0
+    }
+
+    /// Whether a reader that has everything up to byte `cursor` of the stream is inside a control string, so
+    /// that it must be given CAN before a reset.
+    pub fn is_inside_string(&self, cursor: u64) -> bool {
+        self.strings.holds(cursor)
     }
 
     /// Appends what makes a fresh emulator equal to this screen. Starts with `ESC c`.
@@ -225,6 +238,7 @@ impl Screen {
     // ---- taking bytes ----
 
     fn take(&mut self, bytes: &[u8]) {
+        self.fed += bytes.len() as u64;
         let mut at = 0;
         while self.partial_len > 0 && at < bytes.len() {
             self.partial[self.partial_len] = bytes[at];
@@ -332,6 +346,8 @@ impl Screen {
         match bytes[0] {
             byte @ 0..0x80 => {
                 self.take_code(byte.into(), &[byte]);
+                let cursor = self.fed - bytes.len() as u64 + 1;
+                self.strings.note(self.sequence.state.is_string(), cursor);
                 1
             }
             _ => match first_of_utf8(&bytes[..bytes.len().min(4)]) {
