@@ -419,7 +419,7 @@ mod tests {
         terminal.feed(b"a\x1b]2;title\x07b\x1b[1mc\x1bPq#\x1b\\d\x1b]52;c;QUFB", now);
         let head = terminal.stream().head();
         let inside: Vec<u64> = (0..=head).filter(|at| terminal.screen(now).is_inside_string(*at)).collect();
-        let expected: Vec<u64> = (3..=10).chain(18..=19).chain(25..=32).collect();
+        let expected: Vec<u64> = (3..=10).chain(19..=21).chain(26..=35).collect();
         assert_eq!(inside, expected);
     }
 
