@@ -37,8 +37,12 @@ impl Screen {
         self.rows = rows;
 
         let history = std::mem::take(&mut self.history);
-        let mut normal =
-            Layout::take(history.into(), &mut self.normal, &mut self.paint, usize::from(old_rows) + self.history_max);
+        let mut normal = Layout::take(
+            history.into(),
+            &mut self.normal,
+            &mut self.paint,
+            usize::from(old_rows) + self.history_max,
+        );
         normal.change_rows(cols, old_rows.into(), rows.into(), self.history_max);
         if cols > old_cols {
             normal.reflow_wider(old_cols, cols, rows.into());

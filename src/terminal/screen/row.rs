@@ -150,7 +150,7 @@ impl Row {
         len: u16,
         col: u16,
         style: &Style,
-        text: &str,
+        text: &[u8],
         cells: u16,
         uneven: bool,
     ) {
@@ -181,7 +181,7 @@ impl Row {
         }
         self.pad_to(col);
         self.line.push_style(&mut self.tail, style);
-        self.line.push_text(text.as_bytes(), cells);
+        self.line.push_text(text, cells);
         self.uneven |= uneven;
         if self.under.cells <= self.line.cells {
             self.under.clear();
@@ -196,7 +196,7 @@ impl Row {
         len: u16,
         col: u16,
         style: &Style,
-        text: &str,
+        text: &[u8],
         cells: u16,
         uneven: bool,
     ) {
@@ -216,7 +216,7 @@ impl Row {
             if at > 0 && row[at - 1].width() == 2 {
                 row[at - 1] = Cell::empty(*style);
             }
-            for c in text.chars() {
+            for c in String::from_utf8_lossy(text).chars() {
                 row[at] = Cell { glyph: Glyph::One(c), style: *style };
                 at += 1;
                 if super::width::width(c) == 2 {
