@@ -28,7 +28,7 @@ fn a_background_job_does_not_hold_the_exit_back() {
 #[test]
 fn five_hundred_terminals_leave_no_descriptor_and_no_zombie() {
     let _alone = alone();
-    let server = Server::start(&["--linger", "0"]);
+    let server = Server::start(&["--linger", "5"]);
     let before = base(&server);
     for round in 0..500 {
         let terminal = server.make(80, 24, sh("exit"));
@@ -53,9 +53,9 @@ fn failed_starts_and_immortal_grandchildren_leave_no_descriptor() {
     for _ in 0..2000 {
         assert_eq!(server.post("/v1/terminals", &bad).status, 400);
     }
-    // A file that may be executed and cannot.
+    // A file that may be executed, and cannot, for want of its interpreter.
     let broken = server.dir.file("broken");
-    std::fs::write(&broken, "\u{7f}ELF nonsense").unwrap();
+    std::fs::write(&broken, "#!/nowhere/interpreter\n").unwrap();
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let broken =
         json!({"sessionId": "t", "cwd": "/", "cols": 80, "rows": 24, "shell": broken.to_str().unwrap()});
