@@ -78,6 +78,9 @@ pub const KEYBOARD_STACK_MAX: usize = 8;
 
 /// "When its socket falls about 1 MiB behind, the server stops sending it output."
 pub const OUTBOUND_BYTES_HIGH: usize = 1 << 20;
+/// Acks, pongs and errors may still be queued above the high mark, so that a Ctrl-C is heard over a slow
+/// link; a peer that takes none of this many is no longer read.
+pub const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// Filled again once it has drained to here.
 pub const OUTBOUND_BYTES_LOW: usize = 64 << 10;
 /// Most output in one frame.

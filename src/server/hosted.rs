@@ -289,7 +289,7 @@ impl Server {
         }
         self.finish_if_drained(key, now);
         if let Some(hosted) = self.terminals.get_mut(key)
-            && hosted.linger_until.is_some_and(|at| at <= now)
+            && hosted.linger_until.take_if(|at| *at <= now).is_some()
         {
             self.work.doomed_terminals.push(key);
         }

@@ -75,6 +75,8 @@ pub struct Server {
     trust: Trust,
     scripts: Option<ScriptsDir>,
     deadlines: Deadlines<Source>,
+    /// The deadlines that are being answered.
+    expired: Vec<(Instant, Source)>,
     work: Work,
     /// Where every read lands first.
     scratch: Vec<u8>,
@@ -215,6 +217,7 @@ impl Server {
             event_readers: Vec::new(),
             scripts,
             deadlines: Deadlines::default(),
+            expired: Vec::new(),
             work: Work::default(),
             scratch: vec![0; READ_BYTES],
             readers: Vec::new(),
@@ -288,11 +291,17 @@ impl Server {
     }
 
     fn fire_deadlines(&mut self, now: Instant) {
-        while let Some((when, source)) = self.deadlines.expired(now) {
+        let mut expired = std::mem::take(&mut self.expired);
+        // All of them first: who asks again for a moment that has passed is asked in the next turn.
+        expired.extend(std::iter::from_fn(|| self.deadlines.expired(now)));
+        for (when, source) in expired.drain(..) {
             // Only the soonest wish of an owner counts; what it wished before is answered by asking anew.
             let asked = match source {
                 Source::Signals => &mut self.asked,
-                Source::Listener(slot) => &mut self.listeners[usize::from(slot)].asked,
+                Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
+                    Some(listening) => &mut listening.asked,
+                    None => continue,
+                },
                 Source::Connection(key) => match self.connections.get_mut(key) {
                     Some(connection) => &mut connection.asked,
                     None => continue,
@@ -312,6 +321,7 @@ impl Server {
                 Source::Terminal(key) => self.terminal_due(key, now),
             }
         }
+        self.expired = expired;
     }
 
     /// SIGTERM: nobody is accepted any more, sockets are told, shells are hung up. A second one does not wait.

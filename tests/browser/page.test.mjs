@@ -67,9 +67,9 @@ test("the list follows terminals that come, change and go", async () => {
   await untilText(list, "#empty", "No terminals");
   const shell = await tab();
   await openShell(shell, server.url, "work");
-  await untilText(list, ".terminal .name", "");
+  await untilText(list, ".entry .name", "");
   await run(shell, "printf '\\033]2;building\\007'; sleep 1000");
-  await untilText(list, ".terminal .name", "building");
+  await untilText(list, ".entry .name", "building");
   await list.getByRole("button", { name: "Close building" }).click();
   await list.getByText("End it?").click();
   await untilText(list, "#empty", "No terminals");
@@ -289,8 +289,8 @@ test("a hostile title is only text, on both pages", async () => {
   assert.equal(await page.locator("#title img").count(), 0);
   const list = await tab();
   await list.goto(server.url);
-  await untilText(list, ".terminal .name", title);
-  assert.equal(await list.locator(".terminal img").count(), 0);
+  await untilText(list, ".entry .name", title);
+  assert.equal(await list.locator(".entry img").count(), 0);
 });
 
 test("everything works behind a base path", async () => {
@@ -303,7 +303,7 @@ test("everything works behind a base path", async () => {
   await untilLine(page, "$");
   assert.match(new URL(page.url()).pathname, /^\/a\/b\/t\/[0-9a-f]+$/);
   await page.click(".back");
-  await untilText(page, ".terminal .about", "×");
+  await untilText(page, ".entry .about", "×");
 });
 
 test("a flood faster than the page ends with the last line on the screen", async () => {

@@ -15,7 +15,7 @@ let server;
 
 before(async () => {
   home = makeHome();
-  writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\w\\[\\e[0m\\]\\$ '\nunset HISTFILE\nalias ls='ls --color=always'\n");
+  writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\w\\[\\e[0m\\]$ '\nunset HISTFILE\nalias ls='ls --color=always'\n");
   writeFileSync(join(home, "hello.c"), `#include <stdio.h>\n\n/* Says hello. */\nint main(void)\n{\n\tfor (int n = 0; n < 3; n++)\n\t\tprintf("hello, %d\\n", n);\n\treturn 0;\n}\n`);
   execFileSync("mkdir", ["-p", join(home, "src"), join(home, "docs")]);
   server = await startServer({ home });
@@ -45,8 +45,8 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await photograph(page, `${session}-shell`);
       await run(page, "vim hello.c");
       await page.waitForFunction(() => wharf.term.buffer.active.type === "alternate");
-      await page.keyboard.type(":set number | echo 'ready'\n");
-      await untilLine(page, "ready");
+      await page.keyboard.type(":set number\n");
+      await untilLine(page, "  1 #include <stdio.h>");
       await photograph(page, `${session}-vim`);
 
       const other = await openTab(browser, { viewport: { width: device === "phone" ? 1100 : 500, height: 520 } });
@@ -59,7 +59,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await page.waitForFunction(() => document.getElementById("take-over").hidden);
 
       await page.click(".back");
-      await untilText(page, ".terminal .about", "×");
+      await untilText(page, ".entry .about", "×");
       await photograph(page, `${session}-list`);
 
       await page.goto(new URL(`t/${session}-ended`, server.url).href);

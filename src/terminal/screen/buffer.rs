@@ -81,12 +81,16 @@ impl Buffer {
         &mut self.rows[usize::from(y)]
     }
 
-    /// Rows between `first` and `last` move up by one; the first one is returned, `blank` is the last.
-    pub(super) fn rotate_up(&mut self, first: u16, last: u16, blank: impl FnOnce(&mut Row) -> Row) -> Row {
-        let mut gone = self.rows.remove(usize::from(first)).unwrap_or_default();
-        let blank = blank(&mut gone);
-        self.rows.insert(usize::from(last), blank);
-        gone
+    /// Rows between `first` and `last` move up by one. `change` gets the first one and gives the last.
+    pub(super) fn rotate_up(&mut self, first: u16, last: u16, change: impl FnOnce(Row) -> Row) {
+        let (first, last) = (usize::from(first), usize::from(last));
+        if first == 0 && last + 1 == self.rows.len() {
+            let gone = self.rows.pop_front().unwrap_or_default();
+            self.rows.push_back(change(gone));
+        } else {
+            let gone = self.rows.remove(first).unwrap_or_default();
+            self.rows.insert(last, change(gone));
+        }
     }
 
     pub(super) fn rotate_down(&mut self, first: u16, last: u16, blank: Row) -> Row {

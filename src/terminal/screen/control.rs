@@ -354,7 +354,6 @@ impl Screen {
         let buffer = if self.on_alternate { &mut self.alternate } else { &mut self.normal };
         let (top, bottom) = (buffer.top, buffer.bottom);
         buffer.rotate_up(top, bottom, |gone| {
-            let gone = std::mem::take(gone);
             let spare = if keeps && history_max > 0 {
                 let spare = if history.len() >= history_max { history.pop_front() } else { None };
                 let mut line = gone.into_line(paint, len);
@@ -408,12 +407,12 @@ impl Screen {
         let (buffer, paint) = self.active_and_paint();
         let last = buffer.bottom;
         for _ in 0..count.min(i32::from(last - first) + 1) {
-            let gone = if up {
-                buffer.rotate_up(first, last, |_| Row::blank(cols, &fill, Line::default()))
+            if up {
+                buffer.rotate_up(first, last, |gone| Row::blank(cols, &fill, gone.discard(paint)));
             } else {
-                buffer.rotate_down(first, last, Row::blank(cols, &fill, Line::default()))
-            };
-            gone.discard(paint);
+                let blank = Row::blank(cols, &fill, Line::default());
+                buffer.rotate_down(first, last, blank).discard(paint);
+            }
         }
     }
 
@@ -600,7 +599,7 @@ impl Screen {
         // In origin mode xterm.js starts at the region, and on the alternate screen goes round.
         let first = if self.on_alternate { 0 } else { self.active().y };
         for y in first..self.rows {
-            let text = "E".repeat(cols);
+            let text = vec![b'E'; cols];
             let (buffer, paint) = self.active_and_paint();
             let len = buffer.len;
             buffer.row(y).clear(paint, len, &Style::default());

@@ -377,6 +377,41 @@ impl Line {
         tail
     }
 
+    /// Appends what `other` has beyond this line's end; `tail` and `other_tail` are the styles at both
+    /// ends. Half a wide character there is an empty cell of this line's last style. Returns the style
+    /// at the new end.
+    pub(super) fn append_from(&mut self, other: &Line, other_tail: &Style, mut tail: Style) -> Style {
+        let mut pieces = other.pieces();
+        let mut cells = 0;
+        while cells < self.cells {
+            let Some(piece) = pieces.next() else { return tail };
+            cells += piece.shape.cells();
+            if cells <= self.cells {
+                continue;
+            }
+            let left = cells - self.cells;
+            match piece.shape {
+                Shape::Ascii(text) => {
+                    self.push_style(&mut tail, &piece.style);
+                    self.push_text(&text[text.len() - usize::from(left)..], left);
+                }
+                Shape::Empty(_) => {
+                    self.push_style(&mut tail, &piece.style);
+                    self.push_empty(left);
+                }
+                Shape::Cluster { .. } | Shape::Lone(_) => self.push_empty(left),
+            }
+        }
+        let rest = &other.bytes[pieces.at..];
+        if !rest.is_empty() {
+            self.push_style(&mut tail, &pieces.style);
+            self.bytes.extend_from_slice(rest);
+            self.cells = other.cells;
+            tail = *other_tail;
+        }
+        tail
+    }
+
     /// The first `len` cells, one by one.
     pub(super) fn read(&self, len: u16, cells: &mut Vec<Cell>) {
         cells.clear();

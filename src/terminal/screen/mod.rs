@@ -256,16 +256,25 @@ impl Screen {
     /// Takes one run of text, or one control, and returns its bytes.
     fn take_ground(&mut self, bytes: &[u8]) -> usize {
         let ascii = print::ascii_run(bytes);
-        let after = bytes.get(ascii).copied();
-        if ascii > 0 && after.is_none_or(|b| b < 0x80) {
-            if let Ok(text) = std::str::from_utf8(&bytes[..ascii]) {
-                self.print(text);
+        match bytes.get(ascii) {
+            Some(0x80..) => {}
+            _ if ascii > 0 => {
+                self.print_ascii(&bytes[..ascii]);
+                return ascii;
             }
-            return ascii;
-        }
-        if let Some(control @ 0..0x80) = after {
-            self.take_code(control.into(), &[control]);
-            return 1;
+            Some(0x1b) => {
+                if let Some((last, len)) = self.sequence.read_csi(bytes) {
+                    self.control_sequence(self.sequence.collect, last.into());
+                    return len;
+                }
+                self.sequence.step(0x1b, b"\x1b");
+                return 1;
+            }
+            Some(0x7f) | None => return 1,
+            Some(control) => {
+                self.execute(u32::from(*control));
+                return 1;
+            }
         }
         let end = bytes.iter().position(|b| *b < 0x20 || *b == 0x7f).unwrap_or(bytes.len());
         let valid = match std::str::from_utf8(&bytes[..end]) {

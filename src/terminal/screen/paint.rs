@@ -206,14 +206,14 @@ impl Paint {
     }
 
     /// Writes text of one-column characters; it ends within the row.
-    pub(super) fn write(&mut self, row: u16, col: u16, style: &Style, text: &str, cells: u16) {
+    pub(super) fn write(&mut self, row: u16, col: u16, style: &Style, text: &[u8], cells: u16) {
         let Some(grid) = &mut self.grid else { return };
         grid.go_to(row, col);
         grid.use_style(style);
         if text.is_ascii() {
-            grid.batch.extend_from_slice(text.as_bytes());
+            grid.batch.extend_from_slice(text);
         } else {
-            for c in text.chars() {
+            for c in String::from_utf8_lossy(text).chars() {
                 grid.put_char(c);
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn ascii_run(bytes: &[u8]) -> usize {
 }
 
 impl Screen {
-    /// Prints text without controls, one run as the program wrote it.
+    /// Prints text without controls.
     pub(super) fn print(&mut self, text: &str) {
         if self.charset != ASCII {
             let charset = self.charset;
@@ -40,14 +40,16 @@ impl Screen {
     fn print_translated(&mut self, text: &str) {
         if self.modes.insert {
             self.print_inserting(text);
-        } else if text.is_ascii() {
-            self.print_ascii(text);
         } else {
             self.print_unicode(text);
         }
     }
 
-    fn print_ascii(&mut self, mut text: &str) {
+    /// Prints printable ASCII.
+    pub(super) fn print_ascii(&mut self, mut text: &[u8]) {
+        if self.charset != ASCII || self.modes.insert {
+            return self.print(std::str::from_utf8(text).unwrap_or_default());
+        }
         self.join = 1;
         self.joined_bytes = 0;
         while !text.is_empty() {
@@ -67,7 +69,7 @@ impl Screen {
         for (at, c) in text.char_indices() {
             let columns = width(c);
             if columns == 0 {
-                self.put(&text[from..at], cells, uneven);
+                self.put(&text.as_bytes()[from..at], cells, uneven);
                 from = at + c.len_utf8();
                 (cells, uneven) = (0, false);
                 // xterm.js takes it for a byte order mark, wherever it stands.
@@ -77,7 +79,7 @@ impl Screen {
                 continue;
             }
             if self.active().x + cells + u16::from(columns) > self.cols {
-                self.put(&text[from..at], cells, uneven);
+                self.put(&text.as_bytes()[from..at], cells, uneven);
                 from = at;
                 (cells, uneven) = (0, false);
                 self.make_room(columns);
@@ -93,7 +95,7 @@ impl Screen {
             self.join = columns;
             self.joined_bytes = 0;
         }
-        self.put(&text[from..], cells, uneven);
+        self.put(&text.as_bytes()[from..], cells, uneven);
     }
 
     /// Insert mode pushes what is to the right away, character by character.
@@ -126,7 +128,7 @@ impl Screen {
                     row[usize::from(cols) - 1] = Cell::empty(style);
                 }
             });
-            self.put(c.encode_utf8(&mut [0; 4]), columns.into(), columns == 2);
+            self.put(c.encode_utf8(&mut [0; 4]).as_bytes(), columns.into(), columns == 2);
         }
     }
 
@@ -186,7 +188,7 @@ impl Screen {
     }
 
     /// Puts text that fits into the rest of the row.
-    fn put(&mut self, text: &str, cells: u16, uneven: bool) {
+    fn put(&mut self, text: &[u8], cells: u16, uneven: bool) {
         if cells > 0 {
             let style = self.style;
             let (row, paint, len, x) = self.current_row_at();

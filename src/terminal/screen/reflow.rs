@@ -192,12 +192,12 @@ impl Layout {
         let mut added: Vec<(usize, Vec<Line>)> = Vec::new();
         let mut added_count = 0;
         let mut next = self.lines.len();
+        // Lines at the end are taken away to make room, but not before all of them were looked at.
+        let mut len = next;
         while next > 0 {
             next -= 1;
             let end = next + 1;
-            // Lines below may have been taken away meanwhile, to make room.
-            let Some(line) = self.lines.get(next) else { continue };
-            if !line.wrapped && line.trimmed_cells() <= cols {
+            if !self.lines[next].wrapped && self.lines[next].trimmed_cells() <= cols {
                 continue;
             }
             while self.lines[next].wrapped && next > 0 {
@@ -209,9 +209,8 @@ impl Layout {
             }
             let Some(more) = split_narrower(&mut self.lines[first..end], old_cols, cols) else { continue };
             let count = more.len();
-            let lines =
-                if self.base == 0 && self.y + 1 != self.lines.len() { self.y } else { self.lines.len() };
-            let trimmed = (lines + count).saturating_sub(self.max);
+            let filled = if self.base == 0 && self.y + 1 != len { self.y } else { len };
+            let trimmed = (filled + count).saturating_sub(self.max);
             if count > 0 {
                 added.push((end - 1, more));
                 added_count += count;
@@ -220,16 +219,17 @@ impl Layout {
                 if self.base == 0 {
                     if self.y + 1 < rows {
                         self.y += 1;
-                        self.lines.pop();
+                        len = len.saturating_sub(1);
                     } else {
                         self.base += 1;
                     }
-                } else if self.base + rows < self.max.min(self.lines.len() + added_count) {
+                } else if self.base + rows < self.max.min(len + added_count) {
                     self.base += 1;
                 }
             }
             self.saved_y = (self.saved_y + count).min(self.base + rows - 1);
         }
+        self.lines.truncate(len);
         if added.is_empty() {
             return;
         }

@@ -1,6 +1,7 @@
 //! One row of a screen. It is a [`Line`] as long as it is written from left to right, which is how all
-//! logs and most screens are made, and moves into vt100's grid ("painted") when cells in its middle are
-//! overwritten one-column text by one-column text. Rows with wide characters stay lines.
+//! logs and most screens are made. Written again from its start, the old line lies under the new one
+//! until it is covered. When cells in its middle are overwritten, one-column text by one-column text, the
+//! row moves into vt100's grid ("painted"). Rows with wide characters stay lines.
 
 use super::line::{Cell, Glyph, Line};
 use super::paint::Paint;
@@ -11,6 +12,9 @@ pub(super) struct Row {
     line: Line,
     /// The style at the end of `line`.
     tail: Style,
+    /// What was there before `line` was begun anew: its cells from the end of `line` on still count.
+    under: Line,
+    under_tail: Style,
     /// The grid's row that holds the cells instead of `line`.
     painted: Option<u16>,
     /// `line` has cells that are not one column wide.
@@ -58,6 +62,7 @@ impl Row {
     /// Leaves the screen as a line.
     pub(super) fn into_line(mut self, paint: &mut Paint, len: u16) -> Line {
         self.unpaint(paint, len);
+        self.settle();
         self.line
     }
 
@@ -67,6 +72,14 @@ impl Row {
             paint.release(slot);
         }
         self.line
+    }
+
+    /// Joins what lies under the line to its end.
+    fn settle(&mut self) {
+        if self.under.cells > self.line.cells {
+            self.tail = self.line.append_from(&self.under, &self.under_tail, self.tail);
+        }
+        self.under.clear();
     }
 
     /// Becomes a line again.
@@ -82,6 +95,11 @@ impl Row {
     /// The row as a line, whatever holds it.
     pub(super) fn to_line(&self, paint: &mut Paint, len: u16) -> std::borrow::Cow<'_, Line> {
         match self.painted {
+            None if self.under.cells > self.line.cells => {
+                let mut line = self.line.clone();
+                line.append_from(&self.under, &self.under_tail, self.tail);
+                std::borrow::Cow::Owned(line)
+            }
             None => std::borrow::Cow::Borrowed(&self.line),
             Some(slot) => {
                 let mut cells = Vec::new();
@@ -108,7 +126,10 @@ impl Row {
                 paint.read(slot, len, &mut cells);
                 paint.release(slot);
             }
-            None => self.line.read(len, &mut cells),
+            None => {
+                self.settle();
+                self.line.read(len, &mut cells);
+            }
         }
         change(&mut cells);
         self.write(&cells);
@@ -117,10 +138,7 @@ impl Row {
     /// One cell.
     pub(super) fn cell(&self, paint: &mut Paint, len: u16, col: u16) -> Cell {
         let mut cells = Vec::new();
-        match self.painted {
-            Some(slot) => paint.read(slot, len, &mut cells),
-            None => self.line.read(len, &mut cells),
-        }
+        self.to_line(paint, len).read(len, &mut cells);
         cells.get(usize::from(col)).cloned().unwrap_or_else(|| Cell::empty(Style::default()))
     }
 
@@ -132,7 +150,7 @@ impl Row {
         len: u16,
         col: u16,
         style: &Style,
-        text: &str,
+        text: &[u8],
         cells: u16,
         uneven: bool,
     ) {
@@ -143,18 +161,31 @@ impl Row {
             }
             self.unpaint(paint, len);
         }
+        if self.under.cells > 0 && col != self.line.cells {
+            self.settle();
+        }
         let end = self.line.cells;
         if col < end {
-            if col + cells < end {
+            if col + cells >= end {
+                self.cut(col, style);
+            } else if col == 0 {
+                let wrapped = self.line.wrapped;
+                std::mem::swap(&mut self.line, &mut self.under);
+                self.line.clear();
+                self.line.wrapped = wrapped;
+                self.under_tail = std::mem::take(&mut self.tail);
+            } else {
                 self.overwrite(paint, len, col, style, text, cells, uneven);
                 return;
             }
-            self.cut(col, style);
         }
         self.pad_to(col);
         self.line.push_style(&mut self.tail, style);
-        self.line.push_text(text.as_bytes(), cells);
+        self.line.push_text(text, cells);
         self.uneven |= uneven;
+        if self.under.cells <= self.line.cells {
+            self.under.clear();
+        }
     }
 
     /// The text ends before the line does.
@@ -165,7 +196,7 @@ impl Row {
         len: u16,
         col: u16,
         style: &Style,
-        text: &str,
+        text: &[u8],
         cells: u16,
         uneven: bool,
     ) {
@@ -185,7 +216,7 @@ impl Row {
             if at > 0 && row[at - 1].width() == 2 {
                 row[at - 1] = Cell::empty(*style);
             }
-            for c in text.chars() {
+            for c in String::from_utf8_lossy(text).chars() {
                 row[at] = Cell { glyph: Glyph::One(c), style: *style };
                 at += 1;
                 if super::width::width(c) == 2 {
@@ -242,6 +273,7 @@ impl Row {
     /// Writes a character of width 0 into a cell of its own.
     pub(super) fn put_lone(&mut self, paint: &mut Paint, len: u16, col: u16, style: &Style, c: char) {
         self.unpaint(paint, len);
+        self.settle();
         if col < self.line.cells {
             self.edit(paint, len, |row| {
                 let col = usize::from(col);
@@ -275,6 +307,11 @@ impl Row {
             }
             paint.release(slot);
             self.painted = None;
+        }
+        if from <= self.line.cells && to >= self.under.cells {
+            self.under.clear();
+        } else {
+            self.settle();
         }
         let end = self.line.cells;
         if from >= end && plain {

@@ -109,6 +109,31 @@ impl Params {
         &self.values[..self.len()]
     }
 
+    /// Reads plain numbers up to the first byte that is neither digit nor semicolon, and returns its
+    /// place; `None` when there is none, or too many numbers.
+    fn read(&mut self, bytes: &[u8]) -> Option<usize> {
+        self.clear();
+        let mut value = 0i32;
+        for (at, byte) in bytes.iter().enumerate() {
+            let last = usize::from(self.len) - 1;
+            match byte {
+                b'0'..=b'9' => value = value.saturating_mul(10).saturating_add(i32::from(byte - b'0')),
+                b';' if last + 1 < self.values.len() => {
+                    self.values[last] = value;
+                    self.subs_of[last + 1] = (0, 0);
+                    self.len += 1;
+                    value = 0;
+                }
+                b';' => return None,
+                _ => {
+                    self.values[last] = value;
+                    return Some(at);
+                }
+            }
+        }
+        None
+    }
+
     fn push(&mut self, code: u32) {
         match code {
             0x3b => {
@@ -231,6 +256,18 @@ impl Sequence {
     fn start_string(&mut self, bytes: &[u8], state: State) {
         self.start(bytes, state);
         self.payload_at = self.pending.len();
+    }
+
+    /// Reads a whole control sequence of the usual kind from the start of `bytes`, in
+    /// [`State::Ground`]: a prefix or none, numbers, a final byte. Returns the final byte and the length.
+    pub(super) fn read_csi(&mut self, bytes: &[u8]) -> Option<(u8, usize)> {
+        let [0x1b, b'[', third, ..] = bytes else { return None };
+        let prefixed = matches!(third, 0x3c..=0x3f);
+        let start = 2 + usize::from(prefixed);
+        let end = start + self.params.read(&bytes[start..])?;
+        self.collect = if prefixed { u32::from(*third) } else { 0 };
+        let last = bytes[end];
+        (0x40..=0x7e).contains(&last).then_some((last, end + 1))
     }
 
     /// Bytes of the string under way that are certainly payload: no control, no character that could

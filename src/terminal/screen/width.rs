@@ -20,10 +20,13 @@ pub(super) fn width(c: char) -> u8 {
     match code {
         // What most text is made of, without a search.
         0..0x300 => 1,
-        0x2010..=0x203f | 0x2190..=0x22ff | 0x2500..=0x25fc | 0x2800..=0x28ff | 0xe000..=0xf8ff => {
-            u8::from(!(0x2028..=0x202e).contains(&code) && code != 0x200b)
-        }
-        0x4e00..=0x9fff | 0xac00..=0xd7a3 => 2,
+        0x2500..=0x25fc | 0x2800..=0x28ff | 0xe000..=0xf8ff => 1,
+        0x3041..=0x3096
+        | 0x30a1..=0x30fa
+        | 0x4e00..=0x9fff
+        | 0xac00..=0xd7a3
+        | 0xff01..=0xff60
+        | 0x1f600..=0x1f64f => 2,
         _ if within(&ZERO).is_ok() => 0,
         _ if within(&WIDE).is_ok() => 2,
         _ => 1,
