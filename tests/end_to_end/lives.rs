@@ -296,3 +296,29 @@ fn each_accepted_connection_sends_small_pieces_at_once() {
     }
     assert!(before.elapsed() < std::time::Duration::from_secs(15), "{:?} for 500 echoes", before.elapsed());
 }
+
+#[test]
+fn a_peer_that_is_silent_is_asked_and_then_dropped_and_one_that_answers_lives() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("echo up; read x"));
+    let mut lives = server.attach(&terminal, 2);
+    lives.expect("up");
+    // Shows a smaller grid, and then goes into a tunnel: it neither reads nor closes.
+    let mut gone = server.attach(&terminal, 2);
+    gone.expect("up");
+    let number = gone.resize(60, 20);
+    gone.expect_ack(number);
+    let number = lives.resize(100, 30);
+    lives.expect_ack(number);
+    lives.expect_size(60, 20);
+    let started = std::time::Instant::now();
+    while server.describe(&terminal)["attached"] == 2 {
+        assert!(started.elapsed() < 2 * wharf::limits::SILENCE_MAX, "a silent peer is kept for ever");
+        // Answers the server's pings as it reads.
+        lives.next_within(std::time::Duration::from_secs(1));
+    }
+    // The size goes to who is still there.
+    lives.expect_size(100, 30);
+    lives.input("\n");
+    lives.expect_exit(0);
+}
