@@ -116,13 +116,10 @@ fn requests_that_two_parsers_could_read_differently_are_refused_and_the_connecti
             format!("{post}Transfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n"),
         ),
         ("a NUL", "GET /v1/health HTTP/1.1\r\nHost: local\0host\r\n\r\n".into()),
-        ("two hosts", "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n".into()),
-        ("no host", "GET /v1/health HTTP/1.1\r\n\r\n".into()),
         ("no HTTP", "hello\r\n\r\n".into()),
         ("another version", "GET /v1/health HTTP/3.7\r\nHost: localhost\r\n\r\n".into()),
         ("a TLS hello", "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{3}\r\n\r\n".into()),
     ] {
-        println!("{what}");
         let mut http = server.http();
         http.put(request);
         let answer = http.try_answer("POST");
@@ -131,6 +128,12 @@ fn requests_that_two_parsers_could_read_differently_are_refused_and_the_connecti
             answer.error();
         }
         assert!(http.ends(), "{what}: the connection must end");
+    }
+    // Where a request ends is clear, whom it is for is not.
+    for hosts in ["Host: localhost\r\nHost: localhost\r\n", ""] {
+        let mut http = server.http();
+        http.put(format!("GET /v1/terminals HTTP/1.1\r\n{hosts}\r\n"));
+        assert_eq!(http.answer("GET").status, 400);
     }
     server.still_serves();
 }

@@ -28,7 +28,7 @@ fn a_background_job_does_not_hold_the_exit_back() {
 #[test]
 fn five_hundred_terminals_leave_no_descriptor_and_no_zombie() {
     let _alone = alone();
-    let server = Server::start(&["--linger", "0"]);
+    let server = Server::start(&["--linger", "5"]);
     let before = base(&server);
     for round in 0..500 {
         let terminal = server.make(80, 24, sh("exit"));
@@ -53,9 +53,9 @@ fn failed_starts_and_immortal_grandchildren_leave_no_descriptor() {
     for _ in 0..2000 {
         assert_eq!(server.post("/v1/terminals", &bad).status, 400);
     }
-    // A file that may be executed and cannot.
+    // A file that may be executed, and cannot, for want of its interpreter.
     let broken = server.dir.file("broken");
-    std::fs::write(&broken, "\u{7f}ELF nonsense").unwrap();
+    std::fs::write(&broken, "#!/nowhere/interpreter\n").unwrap();
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let broken =
         json!({"sessionId": "t", "cwd": "/", "cols": 80, "rows": 24, "shell": broken.to_str().unwrap()});
@@ -295,4 +295,30 @@ fn each_accepted_connection_sends_small_pieces_at_once() {
         client.expect("x");
     }
     assert!(before.elapsed() < std::time::Duration::from_secs(15), "{:?} for 500 echoes", before.elapsed());
+}
+
+#[test]
+fn a_peer_that_is_silent_is_asked_and_then_dropped_and_one_that_answers_lives() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("echo up; read x"));
+    let mut lives = server.attach(&terminal, 2);
+    lives.expect("up");
+    // Shows a smaller grid, and then goes into a tunnel: it neither reads nor closes.
+    let mut gone = server.attach(&terminal, 2);
+    gone.expect("up");
+    let number = gone.resize(60, 20);
+    gone.expect_ack(number);
+    let number = lives.resize(100, 30);
+    lives.expect_ack(number);
+    lives.expect_size(60, 20);
+    let started = std::time::Instant::now();
+    while server.describe(&terminal)["attached"] == 2 {
+        assert!(started.elapsed() < 2 * wharf::limits::SILENCE_MAX, "a silent peer is kept for ever");
+        // Answers the server's pings as it reads.
+        lives.next_within(std::time::Duration::from_secs(1));
+    }
+    // The size goes to who is still there.
+    lives.expect_size(100, 30);
+    lives.input("\n");
+    lives.expect_exit(0);
 }

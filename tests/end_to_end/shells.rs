@@ -36,9 +36,17 @@ fn shells_load_the_integration_and_the_users_own_files() {
         client.resize(100, 30);
         client.expect("rc-ran");
         // The prompt is marked, and the title says where it is.
-        client.expect("\u{1b}]133;A");
-        client.expect("\u{1b}]133;B");
+        // elvish has no place for the mark at the prompt's end.
+        let prompt: &[&str] = if shell.path.ends_with("elvish") {
+            &["\u{1b}]133;A"]
+        } else {
+            &["\u{1b}]133;A", "\u{1b}]133;B"]
+        };
+        for mark in prompt {
+            client.expect(mark);
+        }
         let before = client.text();
+        assert!(!before.contains("xception") && !before.contains("rror"), "{}: {before}", shell.path);
         assert!(before.contains("\u{1b}]7;"), "{}: the directory is told: {before:?}", shell.path);
         assert!(before.contains("\u{1b}]2;") || before.contains("\u{1b}]0;"), "{}: {before:?}", shell.path);
         client.input("sleep 5\r");
@@ -48,8 +56,9 @@ fn shells_load_the_integration_and_the_users_own_files() {
             server.describe(&terminal)["title"].as_str().is_some_and(|title| title.contains("sleep 5"))
         });
         client.expect("\u{1b}]133;D");
-        client.expect("\u{1b}]133;A");
-        client.expect("\u{1b}]133;B");
+        for mark in prompt {
+            client.expect(mark);
+        }
         client.input("exit 7\r");
         client.expect_exit(7);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), shell.rc.1, "the user's file is untouched");

@@ -75,6 +75,7 @@ fn an_unreadable_token_file_is_one_line() {
     refuses(Launch::default().flags(&["--token-file", path]), &[path]);
     std::fs::write(dir.file("empty"), "\n").unwrap();
     let empty = dir.file("empty");
+    std::fs::set_permissions(&empty, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     refuses(Launch::default().flags(&["--token-file", empty.to_str().unwrap()]), &["empty"]);
 }
 
@@ -160,7 +161,7 @@ fn an_idle_server_leaves_at_once_and_its_shells_hear_sighup() {
 fn a_signal_that_the_parent_ignores_does_no_harm() {
     let ignore = "import os,signal,sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN); signal.signal(signal.SIGPIPE, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 os.execv(sys.argv[1], sys.argv[1:])";
     let server = Launch::default().under(&["/usr/bin/python3", "-c", ignore]).start();
     let terminal = server.make(80, 24, sh("grep -E 'Sig(Ign|Blk)' /proc/self/status; exit 5"));
