@@ -242,11 +242,6 @@ impl Line {
         Pieces { bytes: &self.bytes, at: 0, style: Style::default() }
     }
 
-    /// Heap bytes that hold it.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.bytes.capacity()
-    }
-
     pub(super) fn shrink(&mut self) {
         if self.bytes.capacity() > 2 * self.bytes.len() + 64 {
             self.bytes.shrink_to_fit();

@@ -408,9 +408,9 @@ impl Screen {
         // A pending wrap comes from printing the row's last cell again; so does a character that the
         // next one may join, which must be the very last.
         let pending = buffer.x >= self.cols;
-        let joinable = self.join > 0 && !modes.insert && self.ends_a_cell(paint);
+        let joinable = self.join > 0 && self.ends_a_cell(paint);
         if pending && !joinable {
-            self.tell_cell_before(to, paint);
+            self.tell_cell_before(to, paint, false);
         } else if !joinable {
             self.tell_cursor(to, buffer.x);
         }
@@ -481,7 +481,7 @@ impl Screen {
             to.command(&format!("7;file://{}", percent_encoded(cwd)));
         }
         if joinable {
-            self.tell_cell_before(to, paint);
+            self.tell_cell_before(to, paint, modes.insert);
         }
     }
 
@@ -507,8 +507,8 @@ impl Screen {
         }
     }
 
-    /// Prints the cell before the cursor again.
-    fn tell_cell_before(&self, to: &mut Teller, paint: &mut Paint) {
+    /// Prints the cell before the cursor again; where that `inserts`, in place of the one that is there.
+    fn tell_cell_before(&self, to: &mut Teller, paint: &mut Paint, inserts: bool) {
         let buffer = self.active();
         let x = buffer.x.min(self.cols);
         let line = buffer.rows[usize::from(buffer.y)].to_line(paint, buffer.len);
@@ -526,6 +526,9 @@ impl Screen {
                 };
                 let start = x.saturating_sub(one.cells());
                 self.tell_cursor(to, start);
+                if inserts {
+                    to.csi(&[one.cells().into()], b"P");
+                }
                 to.piece(start, &Piece { style: piece.style, shape: one }, false);
                 return;
             }
