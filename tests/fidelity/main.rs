@@ -3,6 +3,8 @@
 //! and was fed only the reset of our screen model: every cell, attribute and mode, the scrollback, the screen
 //! behind, and all of it again after further output (`compare.mjs`).
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -282,13 +282,16 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// A piece of output, and the size the terminal gets after it.
+type Step = (Vec<u8>, Option<(u64, u64)>);
+
 /// A stream, with resizes between its pieces.
-fn stream() -> impl Strategy<Value = Vec<(Vec<u8>, Option<(u64, u64)>)>> {
+fn stream() -> impl Strategy<Value = Vec<Step>> {
     let size = prop::option::weighted(0.1, (1..100u64, 1..30u64));
     prop::collection::vec((piece(), size), 1..60)
 }
 
-fn play(stream: &[(Vec<u8>, Option<(u64, u64)>)], cut: usize) -> Screen {
+fn play(stream: &[Step], cut: usize) -> Screen {
     let mut screen = blank(20, 5);
     for (bytes, size) in stream {
         for part in bytes.chunks(cut) {
@@ -302,7 +305,7 @@ fn play(stream: &[(Vec<u8>, Option<(u64, u64)>)], cut: usize) -> Screen {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn how_the_stream_is_cut_changes_nothing(stream in stream()) {
