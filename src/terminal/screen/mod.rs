@@ -172,21 +172,33 @@ impl Screen {
         } else {
             (&self.normal, &mut self.paint)
         };
-        let mut put = |line: &Line, first: bool| {
-            if !first && !line.wrapped {
+        let cols = self.cols;
+        let mut end = 0;
+        let mut put = |line: &Line, first: bool, joins: bool| {
+            if !first && line.wrapped && joins {
+                // Blanks at a row's end count when it goes on, but for the one a wide character left.
+                let wide = line
+                    .pieces()
+                    .next()
+                    .is_some_and(|piece| matches!(piece.shape, Shape::Cluster { wide: true, .. }));
+                let missing = cols - end;
+                let missing = if wide && missing == 1 { 0 } else { missing };
+                text.extend(std::iter::repeat_n(' ', missing.into()));
+            } else if !first {
                 text.truncate(text.trim_end_matches(' ').len());
                 text.push('\n');
             }
-            put_text(line, &mut text);
+            end = put_text(line, cols, &mut text);
             if !text.ends_with('\n') {
                 blank_end = text.len();
             }
         };
         for (i, line) in self.history.iter().skip(skipped).enumerate() {
-            put(line, i == 0);
+            put(line, i == 0, true);
         }
         for (i, row) in buffer.rows.iter().enumerate() {
-            put(&row.to_line(paint, buffer.len), i == 0 && skipped == self.history.len());
+            let first = i == 0 && skipped == self.history.len();
+            put(&row.to_line(paint, buffer.len), first, i > 0 || !self.on_alternate);
         }
         text.truncate(blank_end);
         text.truncate(text.trim_end_matches([' ', '\n']).len());
@@ -481,15 +493,24 @@ impl Screen {
     }
 }
 
-fn put_text(line: &Line, text: &mut String) {
+/// Appends the text of a line, and returns the column after it; cells beyond the screen are hidden.
+fn put_text(line: &Line, cols: u16, text: &mut String) -> u16 {
+    let (mut col, mut end) = (0, 0);
     for piece in line.pieces() {
-        match piece.shape {
-            Shape::Empty(n) => text.extend(std::iter::repeat_n(' ', n.into())),
-            Shape::Ascii(bytes) | Shape::Lone(bytes) | Shape::Cluster { text: bytes, .. } => {
-                text.push_str(&String::from_utf8_lossy(bytes));
-            }
-        }
+        let start = col;
+        col += piece.shape.cells();
+        let bytes = match piece.shape {
+            _ if start >= cols => break,
+            Shape::Empty(_) => continue,
+            Shape::Ascii(bytes) => &bytes[..bytes.len().min((cols - start).into())],
+            Shape::Cluster { .. } if col > cols => break,
+            Shape::Lone(bytes) | Shape::Cluster { text: bytes, .. } => bytes,
+        };
+        text.extend(std::iter::repeat_n(' ', (start - end).into()));
+        text.push_str(&String::from_utf8_lossy(bytes));
+        end = col.min(cols);
     }
+    end
 }
 
 enum Utf8 {
