@@ -42,6 +42,7 @@ pub mod cli;
 pub mod config;
 pub mod flow;
 pub mod limits;
+pub mod mirror;
 pub mod os;
 pub mod server;
 pub mod terminal;

@@ -13,7 +13,10 @@ fn register(server: &Server, session: &str, query: &str) -> (WebSocket, Terminal
 }
 
 fn attach_only(server: &Server, session: &str) -> Answer {
-    server.post("/v1/terminals", &json!({"sessionId": session, "cwd": "/tmp", "cols": 80, "rows": 24, "attachOnly": true}))
+    server.post(
+        "/v1/terminals",
+        &json!({"sessionId": session, "cwd": "/tmp", "cols": 80, "rows": 24, "attachOnly": true}),
+    )
 }
 
 #[test]
@@ -116,8 +119,15 @@ fn registering_again_replaces_the_terminal() {
 #[test]
 fn what_an_agent_says_wrongly_is_answered() {
     let server = Server::start(&[]);
-    for (query, field) in [("cols=0&rows=24", "cols"), ("cols=80", "rows"), ("cols=80&rows=x", "rows"), ("cols=80&rows=24&newlines=cr", "newlines")] {
-        let refused = WebSocket::open(server.dial(), &format!("/v1/agent/terminals/s/socket?{query}"), &[]).err().expect(query);
+    for (query, field) in [
+        ("cols=0&rows=24", "cols"),
+        ("cols=80", "rows"),
+        ("cols=80&rows=x", "rows"),
+        ("cols=80&rows=24&newlines=cr", "newlines"),
+    ] {
+        let refused = WebSocket::open(server.dial(), &format!("/v1/agent/terminals/s/socket?{query}"), &[])
+            .err()
+            .expect(query);
         assert_eq!(refused.status, 400, "{query}");
         assert!(refused.error().contains(field), "{query} gave {}", refused.text());
     }
@@ -164,7 +174,8 @@ fn a_flooding_agent_is_held_to_the_same_stream() {
 fn a_shell_is_not_started_for_a_session_that_an_agent_owns() {
     let server = Server::start(&[]);
     let (_agent, terminal) = register(&server, "s", "cols=80&rows=24");
-    let created = server.post("/v1/terminals", &json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24}));
+    let created =
+        server.post("/v1/terminals", &json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24}));
     assert_eq!((created.status, created.json()["terminalId"].as_str()), (200, Some(terminal.id.as_str())));
     assert!(processes::children(server.pid).is_empty());
 }

@@ -27,7 +27,8 @@ fn a_connection_serves_many_requests_also_sent_ahead() {
 fn requests_may_come_byte_by_byte() {
     let server = Server::start(&[]);
     let mut http = server.http();
-    let body = json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
+    let body =
+        json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
     let request = format!(
         "POST /v1/terminals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -42,7 +43,8 @@ fn requests_may_come_byte_by_byte() {
 fn a_body_may_be_chunked() {
     let server = Server::start(&[]);
     let mut http = server.http();
-    let body = json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
+    let body =
+        json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
     let (first, rest) = body.split_at(7);
     http.put("POST /v1/terminals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
     http.put(format!("Transfer-Encoding: chunked\r\n\r\n7;name=value\r\n{first}\r\n"));
@@ -76,7 +78,8 @@ fn http_1_0_is_answered_and_closed() {
 fn a_client_that_waits_for_100_continue_gets_it() {
     let server = Server::start(&[]);
     let mut http = server.http();
-    let body = json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
+    let body =
+        json!({"sessionId": "s", "cwd": "/tmp", "cols": 80, "rows": 24, "shell": "/bin/sh"}).to_string();
     http.put("POST /v1/terminals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
     http.put(format!("Expect: 100-continue\r\nContent-Length: {}\r\n\r\n", body.len()));
     assert_eq!(http.answer("POST").status, 100);
@@ -97,12 +100,21 @@ fn requests_that_two_parsers_could_read_differently_are_refused_and_the_connecti
         ("a list of lengths", format!("{post}Content-Length: 5, 6\r\n\r\n{smuggled}")),
         ("an unknown coding", format!("{post}Transfer-Encoding: gzip\r\n\r\n{smuggled}")),
         ("a veiled coding", format!("{post}Transfer-Encoding: xchunked\r\n\r\n{smuggled}")),
-        ("a coding twice", format!("{post}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{smuggled}")),
+        (
+            "a coding twice",
+            format!("{post}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{smuggled}"),
+        ),
         ("a space before the colon", format!("{post}Content-Length : 5\r\n\r\n{smuggled}")),
         ("a folded header", format!("{post}X: a\r\n b\r\nContent-Length: 0\r\n\r\n")),
         ("a chunk size that is none", format!("{post}Transfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n")),
-        ("a chunk size too large", format!("{post}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n\r\n")),
-        ("a chunk longer than it says", format!("{post}Transfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n")),
+        (
+            "a chunk size too large",
+            format!("{post}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n\r\n"),
+        ),
+        (
+            "a chunk longer than it says",
+            format!("{post}Transfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n"),
+        ),
         ("a NUL", "GET /v1/health HTTP/1.1\r\nHost: local\0host\r\n\r\n".into()),
         ("two hosts", "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n".into()),
         ("no host", "GET /v1/health HTTP/1.1\r\n\r\n".into()),
@@ -178,7 +190,13 @@ fn an_endless_head_is_bounded_in_time_and_memory() {
 #[test]
 fn paths_are_taken_as_they_are() {
     let server = Server::start(&[]);
-    for path in ["//evil.example/", "/%2e%2e/%2e%2e/etc/passwd", "/../etc/passwd", "/t/../../etc/passwd", "/v1//health"] {
+    for path in [
+        "//evil.example/",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/../etc/passwd",
+        "/t/../../etc/passwd",
+        "/v1//health",
+    ] {
         let answer = server.get(path);
         assert!(answer.status >= 400 || answer.status == 200, "{path} gave {}", answer.status);
         assert!(answer.header("location").is_none(), "{path} redirects");

@@ -5,7 +5,8 @@ use crate::harness::*;
 
 fn sink(server: &Server, name: &str) -> (std::path::PathBuf, Terminal) {
     let file = server.dir.file(name);
-    let terminal = server.make(80, 24, sh(&format!("stty raw -echo; printf ready; exec cat > {}", file.display())));
+    let terminal =
+        server.make(80, 24, sh(&format!("stty raw -echo; printf ready; exec cat > {}", file.display())));
     (file, terminal)
 }
 
@@ -40,7 +41,9 @@ fn a_ten_mebibyte_paste_arrives_whole() {
             rest = &rest[cut..];
         }
         client.expect_ack(last);
-        eventually("the file is whole", || std::fs::metadata(&file).is_ok_and(|meta| meta.len() == paste.len() as u64));
+        eventually("the file is whole", || {
+            std::fs::metadata(&file).is_ok_and(|meta| meta.len() == paste.len() as u64)
+        });
         assert_eq!(Hash::of(&std::fs::read(&file).unwrap()), Hash::of(paste.as_bytes()));
     }
 }
@@ -55,7 +58,9 @@ fn a_paste_may_be_one_frame_of_eight_mebibytes() {
     let paste = text_of(8 << 20);
     let number = client.input(&paste);
     client.expect_ack(number);
-    eventually("the file is whole", || std::fs::metadata(&file).is_ok_and(|meta| meta.len() == paste.len() as u64));
+    eventually("the file is whole", || {
+        std::fs::metadata(&file).is_ok_and(|meta| meta.len() == paste.len() as u64)
+    });
     assert!(std::fs::read(&file).unwrap() == paste.as_bytes());
 }
 
@@ -89,7 +94,11 @@ os.write(1, ('sum %s' % digest.hexdigest()).encode())
 fn a_program_that_reads_nothing_holds_its_senders_back_and_nobody_else() {
     let _alone = alone();
     let server = Server::start(&[]);
-    let terminal = server.make(80, 24, python("import tty,time,os\ntty.setraw(0); os.write(1, b'ready'); time.sleep(600)"));
+    let terminal = server.make(
+        80,
+        24,
+        python("import tty,time,os\ntty.setraw(0); os.write(1, b'ready'); time.sleep(600)"),
+    );
     let mut client = server.attach(&terminal, 2);
     client.expect("ready");
     let before = processes::resident_kib(server.pid);
@@ -118,7 +127,11 @@ fn a_program_that_reads_nothing_holds_its_senders_back_and_nobody_else() {
 #[test]
 fn posted_input_that_cannot_be_taken_is_refused_with_a_reason() {
     let server = Server::start(&[]);
-    let terminal = server.make(80, 24, python("import tty,time,os\ntty.setraw(0); os.write(1, b'ready'); time.sleep(600)"));
+    let terminal = server.make(
+        80,
+        24,
+        python("import tty,time,os\ntty.setraw(0); os.write(1, b'ready'); time.sleep(600)"),
+    );
     server.until_screen(&terminal, "ready");
     let body = json!({"data": "x".repeat(400_000)});
     let path = format!("/v1/terminals/{}/input", terminal.id);
@@ -142,7 +155,8 @@ fn a_thousand_cuts_while_lines_are_typed_lose_nothing_and_double_nothing() {
     let server = Server::start(&[]);
     let proxy = Proxy::to(server.addr());
     let file = server.dir.file("typed");
-    let terminal = server.make(80, 24, sh(&format!("stty raw -echo; printf ready; exec tee {}", file.display())));
+    let terminal =
+        server.make(80, 24, sh(&format!("stty raw -echo; printf ready; exec tee {}", file.display())));
     let mut client = server.attach(&terminal, 2);
     client.expect("ready");
     let mut dice = Dice::new();

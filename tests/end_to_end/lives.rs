@@ -39,7 +39,9 @@ fn five_hundred_terminals_leave_no_descriptor_and_no_zombie() {
     eventually("everything is given back", || {
         processes::descriptors(server.pid).len() <= before && processes::children(server.pid).is_empty()
     });
-    assert!(!processes::descriptors(server.pid).iter().any(|link| link.contains("pts") || link.contains("ptmx")));
+    assert!(
+        !processes::descriptors(server.pid).iter().any(|link| link.contains("pts") || link.contains("ptmx"))
+    );
 }
 
 #[test]
@@ -55,7 +57,8 @@ fn failed_starts_and_immortal_grandchildren_leave_no_descriptor() {
     let broken = server.dir.file("broken");
     std::fs::write(&broken, "\u{7f}ELF nonsense").unwrap();
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let broken = json!({"sessionId": "t", "cwd": "/", "cols": 80, "rows": 24, "shell": broken.to_str().unwrap()});
+    let broken =
+        json!({"sessionId": "t", "cwd": "/", "cols": 80, "rows": 24, "shell": broken.to_str().unwrap()});
     for _ in 0..20 {
         let answer = server.post("/v1/terminals", &broken);
         assert!((400..500).contains(&answer.status), "{}", answer.text());
@@ -76,7 +79,8 @@ fn failed_starts_and_immortal_grandchildren_leave_no_descriptor() {
 fn two_hundred_exits_at_once_are_all_reaped() {
     let server = Server::start(&[]);
     let terminals: Vec<Terminal> = (0..200).map(|_| server.make(80, 24, sh("read x; exit 3"))).collect();
-    let pids: Vec<u32> = terminals.iter().map(|terminal| server.describe(terminal)["pid"].as_u64().unwrap() as u32).collect();
+    let pids: Vec<u32> =
+        terminals.iter().map(|terminal| server.describe(terminal)["pid"].as_u64().unwrap() as u32).collect();
     for pid in pids {
         processes::signal(pid, "KILL");
     }
@@ -99,11 +103,16 @@ fn a_closed_terminal_gets_sighup_and_time_and_then_sigkill() {
             false => assert!(server.delete(&format!("/v1/terminals/{}", terminal.id)).status < 300),
         };
         let heard = server.dir.file(&format!("heard-{by_frame}"));
-        let polite = format!("trap 'sleep 0.3; echo bye > {}; exit' HUP; echo ready; while :; do sleep 0.1; done", heard.display());
+        let polite = format!(
+            "trap 'sleep 0.3; echo bye > {}; exit' HUP; echo ready; while :; do sleep 0.1; done",
+            heard.display()
+        );
         let terminal = server.make(80, 24, sh(&polite));
         server.until_screen(&terminal, "ready");
         close(&terminal);
-        eventually("the trap ran to its end", || std::fs::read_to_string(&heard).is_ok_and(|text| text == "bye\n"));
+        eventually("the trap ran to its end", || {
+            std::fs::read_to_string(&heard).is_ok_and(|text| text == "bye\n")
+        });
         // One that hears nothing, and its whole process group.
         let terminal = server.make(80, 24, sh("trap '' HUP TERM; sleep 999 & echo ready $!; sleep 999"));
         server.until_screen(&terminal, "ready");
@@ -141,7 +150,11 @@ fn the_shell_has_the_environment_that_a_terminal_promises() {
     ];
     for (launch, lang) in cases {
         let server = launch.start();
-        let terminal = server.make(200, 80, sh("env | sort; echo shown; ls -l /proc/self/fd | grep -c ' [0-9]* -> /'; tty; read x"));
+        let terminal = server.make(
+            200,
+            80,
+            sh("env | sort; echo shown; ls -l /proc/self/fd | grep -c ' [0-9]* -> /'; tty; read x"),
+        );
         server.until_screen(&terminal, "/dev/pts");
         let screen = server.screen(&terminal);
         let env: Vec<&str> = screen.lines().collect();
@@ -149,15 +162,36 @@ fn the_shell_has_the_environment_that_a_terminal_promises() {
         let id = format!("WHARF_TERMINAL={}", terminal.id);
         let surface = format!("HT_SURFACE={}", terminal.id);
         let socket = format!("WHARF_SOCKET={}", server.unix().display());
-        for wanted in ["TERM=xterm-256color", "COLORTERM=truecolor", "TERM_PROGRAM=wharf", lang, &session, &id, &surface, &socket] {
+        for wanted in [
+            "TERM=xterm-256color",
+            "COLORTERM=truecolor",
+            "TERM_PROGRAM=wharf",
+            lang,
+            &session,
+            &id,
+            &surface,
+            &socket,
+        ] {
             assert!(env.contains(&wanted), "no {wanted} in {screen}");
         }
         for name in ["HOME=", "PATH=", "SHELL=", "USER="] {
             assert!(env.iter().any(|line| line.starts_with(name)), "no {name} in {screen}");
         }
         for name in [
-            "TMUX", "STY=", "TERMINFO", "KITTY_", "VTE_", "GHOSTTY_", "COLUMNS=", "LINES=", "NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM",
-            "LISTEN_", "WHARF_TOKEN", "WHARF_LOG",
+            "TMUX",
+            "STY=",
+            "TERMINFO",
+            "KITTY_",
+            "VTE_",
+            "GHOSTTY_",
+            "COLUMNS=",
+            "LINES=",
+            "NOTIFY_SOCKET",
+            "INVOCATION_ID",
+            "JOURNAL_STREAM",
+            "LISTEN_",
+            "WHARF_TOKEN",
+            "WHARF_LOG",
         ] {
             assert!(!env.iter().any(|line| line.starts_with(name)), "{name} in {screen}");
         }
@@ -190,10 +224,20 @@ fn the_default_shell_is_the_flag_then_the_environment_then_the_passwd_entry() {
         std::fs::read_link(format!("/proc/{pid}/exe")).unwrap().display().to_string()
     };
     let real = |path: &str| std::fs::canonicalize(path).unwrap().display().to_string();
-    assert_eq!(shell_of(Launch::default().flags(&["--shell", "/bin/dash"]).env("SHELL", "/bin/bash")), real("/bin/dash"));
+    assert_eq!(
+        shell_of(Launch::default().flags(&["--shell", "/bin/dash"]).env("SHELL", "/bin/bash")),
+        real("/bin/dash")
+    );
     assert_eq!(shell_of(Launch::default().env("SHELL", "/usr/bin/zsh")), real("/usr/bin/zsh"));
     let passwd = std::fs::read_to_string("/etc/passwd").unwrap();
-    let root = passwd.lines().find(|line| line.starts_with("root:")).unwrap().rsplit(':').next().unwrap().to_string();
+    let root = passwd
+        .lines()
+        .find(|line| line.starts_with("root:"))
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_string();
     assert_eq!(shell_of(Launch::default().env("SHELL", "/nowhere")), real(&root));
 }
 

@@ -1,4 +1,10 @@
-#![allow(clippy::unwrap_used, missing_docs, unreachable_pub, clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::disallowed_types
+)]
 
 mod agents;
 mod harness;

@@ -19,14 +19,21 @@ impl Events {
         http.send("GET", &format!("/v1/events{query}"), &[("Accept", "text/event-stream")], None);
         let (status, headers) = http.head().unwrap();
         assert_eq!(status, 200);
-        let header = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str());
+        let header = |name: &str| {
+            headers
+                .iter()
+                .find(|(given, _)| given.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.as_str())
+        };
         assert!(header("content-type").unwrap().starts_with("text/event-stream"));
         assert!(header("cache-control").is_some_and(|value| value.contains("no-")), "{headers:?}");
         Events::Stream { chunked: header("transfer-encoding").is_some(), http, text: String::new() }
     }
 
     fn socket(server: &Server, query: &str) -> Events {
-        Events::Socket(WebSocket::open(server.dial(), &format!("/v1/events/socket{query}"), &[]).ok().unwrap())
+        Events::Socket(
+            WebSocket::open(server.dial(), &format!("/v1/events/socket{query}"), &[]).ok().unwrap(),
+        )
     }
 
     #[track_caller]
@@ -75,7 +82,11 @@ impl Events {
 /// The panes of a session, over all workspaces.
 fn panes(server: &Server, session: &str) -> Vec<Value> {
     let workspaces = server.get("/v1/workspaces").json();
-    let panes = workspaces["workspaces"].as_array().unwrap().iter().flat_map(|space| space["panes"].as_array().unwrap());
+    let panes = workspaces["workspaces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|space| space["panes"].as_array().unwrap());
     panes.filter(|pane| pane["resourceId"] == session).cloned().collect()
 }
 
@@ -87,7 +98,8 @@ fn pane(server: &Server, session: &str) -> Value {
 const TITLES: &str = "stty -echo; echo ready; while read -r t; do printf '\\033]2;%s\\007' \"$t\"; done";
 
 fn set_title(server: &Server, terminal: &Terminal, title: &str) {
-    let answer = server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": format!("{title}\n")}));
+    let answer =
+        server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": format!("{title}\n")}));
     assert_eq!(answer.status, 204);
 }
 
@@ -152,7 +164,9 @@ fn the_title_goes_when_the_terminal_exits() {
     }
     server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": "\n"}));
     for events in &mut listeners {
-        events.until_pane(&terminal.session, |pane| pane.get("liveTitle").is_none() && pane.get("terminalActivity").is_none());
+        events.until_pane(&terminal.session, |pane| {
+            pane.get("liveTitle").is_none() && pane.get("terminalActivity").is_none()
+        });
     }
     assert_eq!(pane(&server, &terminal.session)["liveTitle"], Value::Null);
 }
@@ -177,7 +191,9 @@ fn a_leading_activity_glyph_is_dropped_and_says_what_the_terminal_does() {
         ("plain", "plain", None),
     ] {
         set_title(&server, &terminal, title);
-        eventually(&format!("{title} is recorded"), || pane(&server, &terminal.session)["liveTitle"] == recorded);
+        eventually(&format!("{title} is recorded"), || {
+            pane(&server, &terminal.session)["liveTitle"] == recorded
+        });
         let activity = activity.map_or(Value::Null, |activity| json!(activity));
         assert_eq!(pane(&server, &terminal.session)["terminalActivity"], activity, "{title}");
     }
@@ -212,7 +228,10 @@ sys.stdin.readline()
         }
     }
     let recorded = json!("Claude Code");
-    assert_eq!(told, [(Value::Null, Value::Null), (recorded.clone(), json!("working")), (recorded, json!("idle"))]);
+    assert_eq!(
+        told,
+        [(Value::Null, Value::Null), (recorded.clone(), json!("working")), (recorded, json!("idle"))]
+    );
 }
 
 #[test]
@@ -268,11 +287,24 @@ fn workspaces_and_panes_are_made_changed_and_removed() {
         let all = server.get("/v1/workspaces").json();
         all["workspaces"].as_array().unwrap().iter().find(|space| space["id"] == id).cloned()
     };
-    assert_eq!(server.tell("PUT", "/v1/workspaces/w", &json!({"name": "Work", "color": "red", "cwd": "/srv"})).status, 201);
-    assert_eq!(server.tell("PUT", "/v1/workspaces/w", &json!({"name": "Work", "color": "red", "cwd": "/srv"})).status, 200);
+    assert_eq!(
+        server
+            .tell("PUT", "/v1/workspaces/w", &json!({"name": "Work", "color": "red", "cwd": "/srv"}))
+            .status,
+        201
+    );
+    assert_eq!(
+        server
+            .tell("PUT", "/v1/workspaces/w", &json!({"name": "Work", "color": "red", "cwd": "/srv"}))
+            .status,
+        200
+    );
     assert_eq!(server.tell("PATCH", "/v1/workspaces/w", &json!({"name": "Play"})).status, 200);
     let found = space("w").unwrap();
-    assert_eq!((&found["name"], &found["color"], &found["cwd"]), (&json!("Play"), &json!("red"), &json!("/srv")));
+    assert_eq!(
+        (&found["name"], &found["color"], &found["cwd"]),
+        (&json!("Play"), &json!("red"), &json!("/srv"))
+    );
     let pane = json!({"title": "notes", "resourceKind": "file", "resourceId": "notes.md"});
     assert_eq!(server.tell("PUT", "/v1/workspaces/w/panes/p", &pane).status, 201);
     assert_eq!(server.tell("PATCH", "/v1/workspaces/w/panes/p", &json!({"title": "diary"})).status, 200);
@@ -281,7 +313,12 @@ fn workspaces_and_panes_are_made_changed_and_removed() {
     assert_eq!(space("w").unwrap()["panes"], json!([]));
     assert!(matches!(server.delete("/v1/workspaces/w").status, 200 | 204));
     assert_eq!(space("w"), None);
-    for (method, path) in [("PATCH", "/v1/workspaces/w"), ("DELETE", "/v1/workspaces/w"), ("PUT", "/v1/workspaces/w/panes/p"), ("DELETE", "/v1/workspaces/default/panes/p")] {
+    for (method, path) in [
+        ("PATCH", "/v1/workspaces/w"),
+        ("DELETE", "/v1/workspaces/w"),
+        ("PUT", "/v1/workspaces/w/panes/p"),
+        ("DELETE", "/v1/workspaces/default/panes/p"),
+    ] {
         let answer = server.tell(method, path, &pane);
         let body = if path.contains("panes") { pane.clone() } else { json!({"name": "x"}) };
         let answer = if answer.status == 400 { server.tell(method, path, &body) } else { answer };
@@ -291,7 +328,11 @@ fn workspaces_and_panes_are_made_changed_and_removed() {
         ("/v1/workspaces/w", json!({}), "name"),
         ("/v1/workspaces/w", json!({"name": 7}), "name"),
         ("/v1/workspaces/default/panes/p", json!({"title": "x", "resourceKind": "terminal"}), "resourceId"),
-        ("/v1/workspaces/default/panes/p", json!({"title": 1, "resourceKind": "terminal", "resourceId": "s"}), "title"),
+        (
+            "/v1/workspaces/default/panes/p",
+            json!({"title": 1, "resourceKind": "terminal", "resourceId": "s"}),
+            "title",
+        ),
     ] {
         let answer = server.tell("PUT", path, &body);
         assert_eq!(answer.status, 400);

@@ -50,7 +50,12 @@ impl Desk {
             self.client.resize(cols, rows);
             self.client.expect_size(cols, rows);
             self.until(&format!("{command} at {cols}x{rows}"), |text, screen| {
-                let last_row = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).last().map_or(0, |(row, _)| row + 1);
+                let last_row = text
+                    .lines()
+                    .enumerate()
+                    .filter(|(_, line)| !line.trim().is_empty())
+                    .last()
+                    .map_or(0, |(row, _)| row + 1);
                 shows(text) && screen["rows"] == rows && last_row as u64 >= rows - 1
             });
         }
@@ -78,7 +83,11 @@ impl Desk {
 fn vim() {
     let mut desk = Desk::new();
     desk.client.input("seq 1000 1200 > numbers\n");
-    desk.full_screen("vim -u NONE -N --not-a-term -c 'set nomore' numbers", &["1000", "1010"], &["\u{1b}", ":q!\r"]);
+    desk.full_screen(
+        "vim -u NONE -N --not-a-term -c 'set nomore' numbers",
+        &["1000", "1010"],
+        &["\u{1b}", ":q!\r"],
+    );
     desk.client.input("vim -u NONE -N written\n");
     desk.until("vim is up", |text, _| text.contains("~"));
     desk.client.input("ityped ─ text\u{1b}:wq\r");
@@ -108,7 +117,11 @@ fn dialog() {
         text.push_str(&format!("row {n}\\\\n"));
     }
     desk.client.input(&format!("printf '{}' > rows\n", text.replace("\\\\n", "\\n")));
-    desk.full_screen("dialog --no-shadow --exit-label Leave --textbox rows 0 0", &["row 1", "Leave"], &["\r"]);
+    desk.full_screen(
+        "dialog --no-shadow --exit-label Leave --textbox rows 0 0",
+        &["row 1", "Leave"],
+        &["\r"],
+    );
 }
 
 #[test]

@@ -36,12 +36,14 @@ fn each_client_frame_is_acknowledged_in_order() {
     for protocol in [1, 2] {
         let terminal = server.make(80, 24, sh(CAT));
         let mut client = server.attach(&terminal, protocol);
-        let mut sent = vec![client.input("a"), client.resize(90, 30), client.reply("b"), client.resize(90, 30)];
+        let mut sent =
+            vec![client.input("a"), client.resize(90, 30), client.reply("b"), client.resize(90, 30)];
         if protocol == 2 {
             sent.extend([client.focus(), client.hide(), client.clear()]);
         }
         client.settle();
-        let acks: Vec<_> = client.control.iter().filter(|frame| matches!(frame, Frame::Ack(_))).cloned().collect();
+        let acks: Vec<_> =
+            client.control.iter().filter(|frame| matches!(frame, Frame::Ack(_))).cloned().collect();
         assert_eq!(acks, sent.into_iter().map(Frame::Ack).collect::<Vec<_>>());
         assert!(client.unacked.is_empty());
     }
@@ -60,7 +62,8 @@ fn a_duplicate_is_acknowledged_and_has_no_effect() {
         client.socket.send_text(&frame);
         client.until("the second ack", |frame| *frame == Frame::Ack(number));
         // The same number with another content is a duplicate too, and so is any lower number.
-        let other = json!({"type": "input", "clientId": client.client_id, "clientSeq": number, "data": "twice"});
+        let other =
+            json!({"type": "input", "clientId": client.client_id, "clientSeq": number, "data": "twice"});
         client.socket.send_json(&other);
         client.until("the third ack", |frame| *frame == Frame::Ack(number));
         client.input("END");
@@ -84,7 +87,8 @@ fn frames_sent_again_on_a_new_connection_are_duplicates_if_they_had_arrived() {
         again.client_id = client.client_id.clone();
         for number in [1, 2, 3] {
             let data = ["one,", "two,", "three,"][number - 1];
-            let frame = json!({"type": "input", "clientId": again.client_id, "clientSeq": number, "data": data});
+            let frame =
+                json!({"type": "input", "clientId": again.client_id, "clientSeq": number, "data": data});
             again.socket.send_json(&frame);
             again.expect_ack(number as u64);
         }
@@ -125,7 +129,9 @@ fn a_hundred_thousand_client_ids_cost_no_memory() {
         for round in (from..to).step_by(1000) {
             for number in round..round + 1000 {
                 let id = format!("{number:0>200}");
-                client.socket.send_json(&json!({"type": "input", "clientId": id, "clientSeq": 1, "data": "\n"}));
+                client
+                    .socket
+                    .send_json(&json!({"type": "input", "clientId": id, "clientSeq": 1, "data": "\n"}));
             }
             for _ in 0..1000 {
                 client.until("ack", |frame| *frame == Frame::Ack(1));
@@ -160,7 +166,11 @@ fn pings_are_answered_with_their_own_value() {
     let server = Server::start(&[]);
     let terminal = server.make(80, 24, sh("read x"));
     let mut client = server.attach(&terminal, 2);
-    for frame in [json!({"type": "ping", "t": 123, "srtt": 80}), json!({"type": "ping", "t": 1.5}), json!({"type": "ping", "t": 0, "srtt": 0.25})] {
+    for frame in [
+        json!({"type": "ping", "t": 123, "srtt": 80}),
+        json!({"type": "ping", "t": 1.5}),
+        json!({"type": "ping", "t": 0, "srtt": 0.25}),
+    ] {
         client.socket.send_json(&frame);
         let pong = client.until("pong", |frame| matches!(frame, Frame::Pong(_)));
         assert_eq!(pong, Frame::Pong(frame["t"].clone()));
@@ -197,7 +207,8 @@ fn a_frame_that_is_none_gets_one_error_and_the_connection_lives() {
         let mut client = server.attach(&terminal, protocol);
         client.expect("ready");
         let deep = "[".repeat(100_000);
-        let long_id = json!({"type": "input", "clientId": "c".repeat(300), "clientSeq": 1, "data": "x"}).to_string();
+        let long_id =
+            json!({"type": "input", "clientId": "c".repeat(300), "clientSeq": 1, "data": "x"}).to_string();
         let broken = [
             "",
             "{",
@@ -319,7 +330,8 @@ fn a_cursor_ahead_of_the_stream_is_answered_with_a_reset_at_its_head() {
 fn nul_emoji_and_lone_surrogates_in_json_do_no_harm() {
     let server = Server::start(&[]);
     for protocol in [1, 2] {
-        let terminal = server.make(80, 24, sh("stty raw -echo; printf ready; head -c 8 | od -An -tx1; read x"));
+        let terminal =
+            server.make(80, 24, sh("stty raw -echo; printf ready; head -c 8 | od -An -tx1; read x"));
         let mut client = server.attach(&terminal, protocol);
         client.expect("ready");
         let lone = r#"{"type":"input","clientId":"c","clientSeq":1,"data":"\ud800"}"#;
@@ -330,7 +342,9 @@ fn nul_emoji_and_lone_surrogates_in_json_do_no_harm() {
             client.expect("ef bf bd");
             continue;
         }
-        client.socket.send_text(r#"{"type":"input","clientId":"c","clientSeq":2,"data":"\u0000\ud83d\ude00abc"}"#);
+        client
+            .socket
+            .send_text(r#"{"type":"input","clientId":"c","clientSeq":2,"data":"\u0000\ud83d\ude00abc"}"#);
         client.expect("00 f0 9f 98 80 61 62 63");
     }
 }
@@ -339,7 +353,8 @@ fn nul_emoji_and_lone_surrogates_in_json_do_no_harm() {
 fn input_may_hold_every_code_point_of_latin_1_and_composed_text_once() {
     let server = Server::start(&[]);
     let file = server.dir.file("typed");
-    let terminal = server.make(80, 24, sh(&format!("stty raw -echo; printf ready; cat > {}", file.display())));
+    let terminal =
+        server.make(80, 24, sh(&format!("stty raw -echo; printf ready; cat > {}", file.display())));
     let mut client = server.attach(&terminal, 2);
     client.expect("ready");
     let mut expected: String = (0..=255u8).map(char::from).collect();
@@ -348,7 +363,9 @@ fn input_may_hold_every_code_point_of_latin_1_and_composed_text_once() {
         client.input(part);
         expected.push_str(part);
     }
-    eventually("all of it is written", || std::fs::read(&file).is_ok_and(|bytes| bytes == expected.as_bytes()));
+    eventually("all of it is written", || {
+        std::fs::read(&file).is_ok_and(|bytes| bytes == expected.as_bytes())
+    });
 }
 
 #[test]

@@ -35,7 +35,11 @@ sys.stdin.readline()
     assert_eq!(answers.len(), 9, "{screen}");
     assert!(answers[0].starts_with("b'\\x1b[?") && answers[0].ends_with("c'"), "DA1: {}", answers[0]);
     assert!(answers[1].starts_with("b'\\x1b[>") && answers[1].ends_with("c'"), "DA2: {}", answers[1]);
-    assert!(answers[2].starts_with("b'\\x1bP>|") && answers[2].ends_with("\\x1b\\\\'"), "XTVERSION: {}", answers[2]);
+    assert!(
+        answers[2].starts_with("b'\\x1bP>|") && answers[2].ends_with("\\x1b\\\\'"),
+        "XTVERSION: {}",
+        answers[2]
+    );
     assert_eq!(answers[3], "b'\\x1b[0n'");
     assert_eq!(answers[4], "b'\\x1b[3;7R'");
     assert_eq!(answers[5], "b'\\x1b[?2004;2$y'");
@@ -43,7 +47,11 @@ sys.stdin.readline()
     assert!(answers[7].starts_with("b'\\x1b]10;rgb:"), "{}", answers[7]);
     assert!(answers[8].starts_with("b'\\x1b]11;rgb:"), "{}", answers[8]);
     for answer in &answers {
-        assert_eq!(answer.matches("\\x1b[?2004").count().max(answer.matches("\\x1b]1").count()).max(1), 1, "once: {answer}");
+        assert_eq!(
+            answer.matches("\\x1b[?2004").count().max(answer.matches("\\x1b]1").count()).max(1),
+            1,
+            "once: {answer}"
+        );
     }
 }
 
@@ -51,7 +59,9 @@ sys.stdin.readline()
 fn while_a_client_is_attached_only_it_answers() {
     let server = Server::start(&[]);
     for protocol in [1, 2] {
-        let script = format!("{ASKS}\nos.write(1, b'ready'); os.read(0, 1)\nos.write(1, b'<' + repr(ask(b'\\033[c')).encode() + b'>'); os.read(0, 1)\n");
+        let script = format!(
+            "{ASKS}\nos.write(1, b'ready'); os.read(0, 1)\nos.write(1, b'<' + repr(ask(b'\\033[c')).encode() + b'>'); os.read(0, 1)\n"
+        );
         let terminal = server.make(80, 24, python(&script));
         let mut client = server.attach(&terminal, protocol);
         client.expect("ready");
@@ -65,7 +75,9 @@ fn while_a_client_is_attached_only_it_answers() {
 fn of_several_clients_only_the_one_whose_size_the_pty_has_gets_its_reply_through() {
     let server = Server::start(&[]);
     for protocol in [1, 2] {
-        let script = format!("{ASKS}\nos.write(1, b'ready'); os.read(0, 1)\nos.write(1, b'<' + ask(b'\\033[c').hex().encode() + b'>'); os.read(0, 1)\n");
+        let script = format!(
+            "{ASKS}\nos.write(1, b'ready'); os.read(0, 1)\nos.write(1, b'<' + ask(b'\\033[c').hex().encode() + b'>'); os.read(0, 1)\n"
+        );
         let terminal = server.make(80, 24, python(&script));
         let (mut a, mut b) = (server.attach(&terminal, protocol), server.attach(&terminal, protocol));
         let number = a.resize(100, 30);
@@ -100,8 +112,26 @@ fn no_query_is_ever_part_of_a_reset_or_of_the_screen() {
         for text in [&reset, &vt] {
             assert!(text.contains("beforeafter"));
             for query in [
-                "\u{1b}[c", "\u{1b}[0c", "\u{1b}[>c", "\u{1b}[=c", "\u{1b}[5n", "\u{1b}[6n", "\u{1b}[?6n", "$p", "$q", "+q", "10;?", "11;?",
-                "4;1;?", "\u{1b}[>q", "\u{1b}[?u", "\u{1b}[14t", "\u{1b}[18t", "\u{1b}[21t", "\u{1b}[x", "52;",
+                "\u{1b}[c",
+                "\u{1b}[0c",
+                "\u{1b}[>c",
+                "\u{1b}[=c",
+                "\u{1b}[5n",
+                "\u{1b}[6n",
+                "\u{1b}[?6n",
+                "$p",
+                "$q",
+                "+q",
+                "10;?",
+                "11;?",
+                "4;1;?",
+                "\u{1b}[>q",
+                "\u{1b}[?u",
+                "\u{1b}[14t",
+                "\u{1b}[18t",
+                "\u{1b}[21t",
+                "\u{1b}[x",
+                "52;",
             ] {
                 assert!(!text.contains(query), "{query:?} in {text:?}");
             }
@@ -112,7 +142,8 @@ fn no_query_is_ever_part_of_a_reset_or_of_the_screen() {
 #[test]
 fn history_can_be_told_from_news_by_the_head_in_ready() {
     let server = Server::start(&[]);
-    let terminal = server.make(80, 24, sh("stty raw -echo; printf '\\033[cold'; read x; printf '\\033[cnew'; read x"));
+    let terminal =
+        server.make(80, 24, sh("stty raw -echo; printf '\\033[cold'; read x; printf '\\033[cnew'; read x"));
     server.until_screen(&terminal, "old");
     let mut client = server.attach(&terminal, 2);
     let Frame::Ready { head } = client.control[0] else { panic!() };

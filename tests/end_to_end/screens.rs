@@ -4,7 +4,11 @@ use crate::harness::client::reset_of;
 use crate::harness::*;
 
 fn shown(server: &Server, cols: u64, rows: u64, printf: &str) -> Terminal {
-    let terminal = server.make(cols, rows, sh(&format!("stty raw -echo; printf '{printf}'; printf '\\033]2;drawn\\007'; cat")));
+    let terminal = server.make(
+        cols,
+        rows,
+        sh(&format!("stty raw -echo; printf '{printf}'; printf '\\033]2;drawn\\007'; cat")),
+    );
     eventually("it is drawn", || server.screen_as(&terminal, "format=text")["title"] == "drawn");
     terminal
 }
@@ -21,7 +25,10 @@ fn text_is_the_scrollback_and_the_screen() {
     assert_eq!(server.screen_as(&terminal, ""), screen, "text is the default");
     assert_eq!(server.screen_as(&terminal, "scrollback=false")["screen"], all[8..].join("\n"));
     assert_eq!(server.screen_as(&terminal, "lines=2")["screen"], all[11..].join("\n"));
-    assert_eq!((&screen["cols"], &screen["rows"], &screen["alternate"]), (&json!(40), &json!(5), &json!(false)));
+    assert_eq!(
+        (&screen["cols"], &screen["rows"], &screen["alternate"]),
+        (&json!(40), &json!(5), &json!(false))
+    );
     assert_eq!(screen["cursor"]["row"], 4);
     assert_eq!(screen["cursor"]["col"], 11);
 }
@@ -30,7 +37,12 @@ fn text_is_the_scrollback_and_the_screen() {
 fn a_screen_request_that_makes_no_sense_names_its_parameter() {
     let server = Server::start(&[]);
     let terminal = server.make(80, 24, sh("read x"));
-    for (query, field) in [("format=html", "format"), ("lines=x", "lines"), ("lines=-1", "lines"), ("scrollback=maybe", "scrollback")] {
+    for (query, field) in [
+        ("format=html", "format"),
+        ("lines=x", "lines"),
+        ("lines=-1", "lines"),
+        ("scrollback=maybe", "scrollback"),
+    ] {
         let answer = server.get(&format!("/v1/terminals/{}/screen?{query}", terminal.id));
         assert_eq!(answer.status, 400, "{query}");
         assert!(answer.error().contains(field), "{}", answer.text());
@@ -50,14 +62,23 @@ fn vt_reproduces_colours_and_cursor() {
     std::fs::write(&file, bytes).unwrap();
     let copy = server.make(40, 5, sh(&format!("stty raw -echo; cat {}; cat", file.display())));
     eventually("the copy is drawn", || server.screen(&copy) == server.screen(&terminal));
-    eventually("the cursor is there", || server.screen_as(&copy, "")["cursor"] == server.screen_as(&terminal, "")["cursor"]);
+    eventually("the cursor is there", || {
+        server.screen_as(&copy, "")["cursor"] == server.screen_as(&terminal, "")["cursor"]
+    });
 }
 
 #[test]
 fn the_alternate_screen_hides_the_primary_one_and_scrolls_into_nothing() {
     let server = Server::start(&[]);
     for mode in ["1049", "47", "1047"] {
-        let terminal = shown(&server, 40, 5, &format!("a\\r\\nb\\r\\nc\\r\\nd\\r\\ne\\r\\nf\\r\\ng\\033[?{mode}h\\033[H$(seq -s '\\r\\n' 1 1000)"));
+        let terminal = shown(
+            &server,
+            40,
+            5,
+            &format!(
+                "a\\r\\nb\\r\\nc\\r\\nd\\r\\ne\\r\\nf\\r\\ng\\033[?{mode}h\\033[H$(seq -s '\\r\\n' 1 1000)"
+            ),
+        );
         let screen = server.screen_as(&terminal, "format=text");
         assert_eq!(screen["alternate"], true);
         let text = screen["screen"].as_str().unwrap();
@@ -65,10 +86,18 @@ fn the_alternate_screen_hides_the_primary_one_and_scrolls_into_nothing() {
         assert!(!text.contains("995") && text.lines().count() <= 7 + 5, "{text:?}");
         for protocol in [1, 2] {
             let reset = reset_of(&server, &terminal, protocol).text();
-            assert!(reset.contains("1000") && reset.contains('g'), "both screens are in the reset: {reset:?}");
+            assert!(
+                reset.contains("1000") && reset.contains('g'),
+                "both screens are in the reset: {reset:?}"
+            );
         }
-        server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": format!("\u{1b}[?{mode}l")}));
-        eventually("the primary screen is back", || server.screen(&terminal).starts_with("a\nb\nc\nd\ne\nf\ng"));
+        server.post(
+            &format!("/v1/terminals/{}/input", terminal.id),
+            &json!({"data": format!("\u{1b}[?{mode}l")}),
+        );
+        eventually("the primary screen is back", || {
+            server.screen(&terminal).starts_with("a\nb\nc\nd\ne\nf\ng")
+        });
     }
 }
 
@@ -115,7 +144,11 @@ out.write(b'shown'); out.flush(); sys.stdin.readline()
     assert!(!title.chars().any(|c| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c)), "{title:?}");
     for protocol in [1, 2] {
         let reset = reset_of(&server, &terminal, protocol).text();
-        assert!(!reset.contains('\u{1}') && !reset.contains('\u{9b}'), "{:?}", &reset[..400.min(reset.len())]);
+        assert!(
+            !reset.contains('\u{1}') && !reset.contains('\u{9b}'),
+            "{:?}",
+            &reset[..400.min(reset.len())]
+        );
     }
 }
 
@@ -209,7 +242,9 @@ fn clear_at_the_prompt_clears_for_everyone_and_the_text_never_comes_back() {
     b.expect("\u{1b}[H\u{1b}[2J\u{1b}[3J");
     // Ctrl-L makes the shell draw its prompt again.
     a.expect("prompt> ");
-    eventually("the screen is clear", || server.screen(&terminal) == "prompt>" || server.screen(&terminal) == "prompt> ");
+    eventually("the screen is clear", || {
+        server.screen(&terminal) == "prompt>" || server.screen(&terminal) == "prompt> "
+    });
     for cursor in [0, 1, old_cursor - 10, old_cursor] {
         let mut late = server.attach_at(&terminal, cursor, 1 + (cursor % 2) as u8);
         late.expect("prompt> ");
@@ -263,7 +298,9 @@ fn a_clear_waits_for_the_end_of_a_sequence_that_is_under_way() {
 #[test]
 fn sequences_that_clear_do_what_they_say() {
     let server = Server::start(&[]);
-    for (sequence, scrollback, screen) in [("\\033[3J", false, true), ("\\033[2J", true, false), ("\\033c", false, false)] {
+    for (sequence, scrollback, screen) in
+        [("\\033[3J", false, true), ("\\033[2J", true, false), ("\\033c", false, false)]
+    {
         let terminal = shown(&server, 40, 5, &format!("$(seq -s '\\r\\n' 101 120){sequence}"));
         let text = server.screen(&terminal);
         assert_eq!(text.contains("105"), scrollback, "{sequence}: {text:?}");

@@ -21,7 +21,11 @@ fn shells() -> Vec<Shell> {
 #[test]
 fn shells_load_the_integration_and_the_users_own_files() {
     for shell in shells() {
-        assert!(std::path::Path::new(&shell.path).exists(), "{} is needed; scripts/test installs it", shell.path);
+        assert!(
+            std::path::Path::new(&shell.path).exists(),
+            "{} is needed; scripts/test installs it",
+            shell.path
+        );
         let server = Server::start(&[]);
         let home = server.dir.file("home");
         let file = home.join(shell.rc.0);

@@ -97,7 +97,10 @@ fn the_client_being_used_sets_the_size() {
         ("A shows 100x30, B shows 60x20, B types, B leaves", "100x30"),
         ("A shows 100x30, B shows 60x20, C shows 70x22, B types, C types, A types, A hides", "70x22"),
         ("A shows 100x30, B shows 60x20, C shows 70x22, C types, B types, A types, A hides", "60x20"),
-        ("A shows 100x30, B shows 60x20, C shows 70x22, C types, B types, A types, A leaves, B hides", "70x22"),
+        (
+            "A shows 100x30, B shows 60x20, C shows 70x22, C types, B types, A types, A leaves, B hides",
+            "70x22",
+        ),
         // Among those never used, to the one first shown most recently; a repeated resize changes no order.
         ("A shows 100x30, B shows 60x20, C shows 70x22, A hides", "70x22"),
         ("A shows 100x30, B shows 60x20, C shows 70x22, B shows 61x21, A hides", "70x22"),
@@ -177,7 +180,8 @@ fn a_resize_reaches_the_program_at_once_and_before_it_prints() {
         // Silent so far, and resized in the same packet as the upgrade.
         let terminal = server.make(80, 24, sh("read x; stty size; read x"));
         let mut http = server.http();
-        let resize = json!({"type": "resize", "clientId": "c", "clientSeq": 1, "cols": 77, "rows": 33}).to_string();
+        let resize =
+            json!({"type": "resize", "clientId": "c", "clientSeq": 1, "cols": 77, "rows": 33}).to_string();
         let mut bytes = format!(
             "GET {}?protocol={protocol} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -204,7 +208,9 @@ fn the_terminal_is_the_controlling_terminal_of_its_own_session() {
     let sleeps = || {
         eventually("sleep is in the foreground", || {
             let names = processes::children(shell).into_iter();
-            names.map(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()).any(|name| name == "sleep\n")
+            names
+                .map(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default())
+                .any(|name| name == "sleep\n")
         })
     };
     client.input("sleep 1000\n");

@@ -58,7 +58,10 @@ fn a_client_that_stops_reading_slows_nobody_costs_no_memory_and_catches_up() {
         let grown = processes::resident_kib(server.pid).saturating_sub(early.expect("16 MiB went through"));
         println!("{} MiB to the other client, by second {by_second:?}", bytes >> 20);
         assert!(grown < 1024, "grew by {grown} KiB while one client stood still");
-        assert!(by_second.iter().take(by_second.len() - 1).all(|bytes| *bytes > 0), "the other client starved");
+        assert!(
+            by_second.iter().take(by_second.len() - 1).all(|bytes| *bytes > 0),
+            "the other client starved"
+        );
         server.still_serves();
         fast.input("\u{3}");
         read_until(&mut fast, "END\r\n");
@@ -83,7 +86,8 @@ fn a_client_that_pauses_gets_every_byte_while_the_ring_has_them() {
     for protocol in [1, 2] {
         // About 2.4 MiB: more than the queue takes, less than queue and ring together.
         let last = 330_000;
-        let terminal = server.make(80, 24, sh(&format!("stty -echo; printf ready; read x; seq 1 {last}; read x")));
+        let terminal =
+            server.make(80, 24, sh(&format!("stty -echo; printf ready; read x; seq 1 {last}; read x")));
         let mut slow = server.attach(&terminal, protocol);
         slow.socket.stream.small_receive_buffer();
         slow.expect("ready");

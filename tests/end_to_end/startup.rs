@@ -19,7 +19,8 @@ fn refuses(launch: Launch, says: &[&str]) {
 fn a_ready_line_is_printed_for_each_listener() {
     let dir = server::Dir::new();
     let extra = dir.file("extra.sock");
-    let flags = ["--listen", "127.0.0.1:0", "--listen", "[::1]:0", "--listen", &format!("unix:{}", extra.display())];
+    let flags =
+        ["--listen", "127.0.0.1:0", "--listen", "[::1]:0", "--listen", &format!("unix:{}", extra.display())];
     let server = Server::start(&flags);
     let urls = &server.urls;
     assert_eq!(urls.len(), 4, "{urls:?}");
@@ -46,12 +47,16 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
 os.dup2(s.fileno(), 3, inheritable=True)
 os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()), NOTIFY_SOCKET='/nowhere')
 os.execv(sys.argv[1], sys.argv[1:])";
-    let server = Launch::default().under(&["/usr/bin/python3", "-c", exec]).flags(&["--listen", "fd"]).start();
+    let server =
+        Launch::default().under(&["/usr/bin/python3", "-c", exec]).flags(&["--listen", "fd"]).start();
     assert!(server.urls.iter().any(|url| url.starts_with("http://127.0.0.1:")), "{:?}", server.urls);
     let terminal = server.make(80, 24, sh("env; ls -l /proc/self/fd; echo shown; read x"));
     server.until_screen(&terminal, "shown");
     let screen = server.screen(&terminal);
-    assert!(!screen.contains("LISTEN_") && !screen.contains("NOTIFY_SOCKET") && !screen.contains("socket:"), "{screen}");
+    assert!(
+        !screen.contains("LISTEN_") && !screen.contains("NOTIFY_SOCKET") && !screen.contains("socket:"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -136,7 +141,10 @@ fn an_idle_server_leaves_at_once_and_its_shells_hear_sighup() {
     for signal in ["TERM", "INT"] {
         let mut server = Server::start(&[]);
         let heard = server.dir.file("heard");
-        let script = format!("trap 'echo bye > {}; exit' HUP; echo ready; while :; do sleep 0.1; done", heard.display());
+        let script = format!(
+            "trap 'echo bye > {}; exit' HUP; echo ready; while :; do sleep 0.1; done",
+            heard.display()
+        );
         let terminal = server.make(80, 24, sh(&script));
         server.until_screen(&terminal, "ready");
         server.signal(signal);
@@ -165,8 +173,15 @@ os.execv(sys.argv[1], sys.argv[1:])";
 fn as_process_1_it_reaps_orphans_too() {
     let server = Launch::default().under(&["unshare", "-pf", "--mount-proc", "--kill-child=KILL"]).start();
     let namespaced = std::fs::read_to_string(format!("/proc/{}/status", server.pid)).unwrap();
-    assert!(namespaced.lines().any(|line| line.starts_with("NSpid:") && line.ends_with("\t1")), "it is process 1");
-    let terminal = server.make(80, 24, sh("for i in 1 2 3 4 5 6 7 8; do (setsid sleep 0.2 &) ; done; echo forked; exit 9"));
+    assert!(
+        namespaced.lines().any(|line| line.starts_with("NSpid:") && line.ends_with("\t1")),
+        "it is process 1"
+    );
+    let terminal = server.make(
+        80,
+        24,
+        sh("for i in 1 2 3 4 5 6 7 8; do (setsid sleep 0.2 &) ; done; echo forked; exit 9"),
+    );
     let mut client = server.attach(&terminal, 2);
     client.expect("forked");
     client.expect_exit(9);

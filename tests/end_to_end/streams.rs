@@ -239,9 +239,17 @@ fn a_reset_replaces_what_the_client_had_scrollback_and_all() {
         server.until_screen(&terminal, "\n100");
         let client = reset_of(&server, &terminal, protocol);
         let text = client.text();
-        assert!(text.contains("\u{1b}[3J"), "the scrollback of the client goes too: {:?}", &text[..40.min(text.len())]);
+        assert!(
+            text.contains("\u{1b}[3J"),
+            "the scrollback of the client goes too: {:?}",
+            &text[..40.min(text.len())]
+        );
         for line in ["1\r", "50\r", "100\r"] {
-            assert_eq!(text.replace('\n', "\n\r").matches(&format!("\r{line}")).count().min(2), 1, "{line:?} once in {text:?}");
+            assert_eq!(
+                text.replace('\n', "\n\r").matches(&format!("\r{line}")).count().min(2),
+                1,
+                "{line:?} once in {text:?}"
+            );
         }
     }
 }
@@ -261,7 +269,10 @@ fn five_hundred_attaches_at_random_cursors_lose_nothing_and_double_nothing() {
     let mut dice = Dice::new();
     let (mut resets, mut replays) = (0, 0);
     for round in 0..500 {
-        let head = server.post("/v1/terminals", &json!({"sessionId": terminal.session, "cwd": "/tmp", "cols": 80, "rows": 24}));
+        let head = server.post(
+            "/v1/terminals",
+            &json!({"sessionId": terminal.session, "cwd": "/tmp", "cols": 80, "rows": 24}),
+        );
         let head = head.json()["nextOutputSeq"].as_u64().unwrap() - 1;
         let cursor = match dice.below(10) {
             0 => 0,
@@ -308,7 +319,8 @@ fn a_hundred_mebibytes_arrive_unchanged() {
     }
     std::fs::write(&file, &text).unwrap();
     for protocol in [1, 2] {
-        let terminal = server.make(80, 24, sh(&format!("stty raw -echo; read x; cat {}; exit 5", file.display())));
+        let terminal =
+            server.make(80, 24, sh(&format!("stty raw -echo; read x; cat {}; exit 5", file.display())));
         let mut client = server.attach(&terminal, protocol);
         client.keeps_text = false;
         let number = client.input("\n");
@@ -328,7 +340,10 @@ fn a_hundred_mebibytes_arrive_unchanged() {
             }
         }
         // The echo of the line feed, if `stty` came after it.
-        assert!(hash == Hash::of(&text) || hash.bytes <= text.len() as u64 + 2 && client.cursor > 100 << 20, "{hash:?}");
+        assert!(
+            hash == Hash::of(&text) || hash.bytes <= text.len() as u64 + 2 && client.cursor > 100 << 20,
+            "{hash:?}"
+        );
         assert_eq!(hash, Hash::of(&text));
     }
 }
@@ -337,7 +352,11 @@ fn a_hundred_mebibytes_arrive_unchanged() {
 fn a_program_with_no_client_runs_on() {
     let server = Server::start(&[]);
     let done = server.dir.file("done");
-    let terminal = server.make(80, 24, sh(&format!("head -c 200000000 /dev/zero | tr '\\0' x; touch {}; read x", done.display())));
+    let terminal = server.make(
+        80,
+        24,
+        sh(&format!("head -c 200000000 /dev/zero | tr '\\0' x; touch {}; read x", done.display())),
+    );
     let client = server.attach(&terminal, 2);
     drop(client);
     eventually("200 MB are written", || done.exists());

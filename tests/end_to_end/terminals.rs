@@ -21,7 +21,10 @@ fn creating_gives_an_id_a_socket_path_and_the_next_sequence_number() {
     assert_eq!(answer.status, 201);
     let created = answer.json();
     let id = created["terminalId"].as_str().unwrap();
-    assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "128 random bits in hex: {id}");
+    assert!(
+        id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "128 random bits in hex: {id}"
+    );
     assert_eq!(created["websocketPath"], format!("/v1/terminals/{id}/socket"));
     assert_eq!(created["nextOutputSeq"], 1);
 }
@@ -67,7 +70,10 @@ fn the_list_says_of_each_terminal_what_a_person_asks() {
     assert_eq!(row["agentOwned"], false);
     client.input("\n");
     client.expect_exit(5);
-    assert_eq!((&server.describe(&terminal)["exited"], &server.describe(&terminal)["exitCode"]), (&json!(true), &json!(5)));
+    assert_eq!(
+        (&server.describe(&terminal)["exited"], &server.describe(&terminal)["exitCode"]),
+        (&json!(true), &json!(5))
+    );
 }
 
 #[test]
@@ -148,7 +154,8 @@ fn unknown_ids_and_paths_are_404() {
     }
     assert_eq!(server.delete(&format!("/v1/terminals/{id}")).status, 404);
     assert_eq!(server.post(&format!("/v1/terminals/{id}/input"), &json!({"data": "x"})).status, 404);
-    let terminal = Terminal { id: id.into(), session: "s".into(), socket: format!("/v1/terminals/{id}/socket") };
+    let terminal =
+        Terminal { id: id.into(), session: "s".into(), socket: format!("/v1/terminals/{id}/socket") };
     let refused = WebSocket::open(server.dial(), &terminal.socket, &[]).err().unwrap();
     assert_eq!(refused.status, 404);
 }
@@ -310,7 +317,9 @@ fn a_hundred_creates_of_one_session_at_once_start_one_shell() {
     let server = Server::start(&[]);
     let ids: Vec<String> = std::thread::scope(|scope| {
         let creates: Vec<_> = (0..100)
-            .map(|_| scope.spawn(|| create(&server, |_| {}).json()["terminalId"].as_str().unwrap().to_string()))
+            .map(|_| {
+                scope.spawn(|| create(&server, |_| {}).json()["terminalId"].as_str().unwrap().to_string())
+            })
             .collect();
         creates.into_iter().map(|create| create.join().unwrap()).collect()
     });

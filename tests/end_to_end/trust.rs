@@ -69,7 +69,11 @@ fn with_a_token_every_route_but_health_needs_it() {
     let terminal = server.make(80, 24, sh("read x"));
     server.token = None;
     let id = &terminal.id;
-    let sockets = [terminal.socket.clone(), "/v1/agent/terminals/x/socket?cols=80&rows=24".into(), "/v1/events/socket".into()];
+    let sockets = [
+        terminal.socket.clone(),
+        "/v1/agent/terminals/x/socket?cols=80&rows=24".into(),
+        "/v1/events/socket".into(),
+    ];
     let mut failures = 0;
     for path in sockets {
         // Another address each time, so that the throttle stays out of it.
@@ -111,7 +115,8 @@ fn with_a_token_every_route_but_health_needs_it() {
 
 /// A connection from 127.0.0.N: the whole net is loopback.
 fn dial_from(server: &Server, last: u8) -> Stream {
-    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
     let from: std::net::SocketAddrV4 = format!("127.0.0.{}:0", last + 1).parse().unwrap();
     rustix::net::bind(&socket, &from).unwrap();
     rustix::net::connect(&socket, &server.addr()).unwrap();
@@ -160,12 +165,18 @@ fn the_page_turns_the_token_of_its_url_into_a_cookie() {
     let page = server.get(&format!("/?t={TOKEN}"));
     assert!(matches!(page.status, 200 | 302 | 303), "{}", page.status);
     let cookie = page.header("set-cookie").expect("a cookie");
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"),
+        "{cookie}"
+    );
     assert!(!cookie.contains("Secure"), "plain HTTP: a browser would drop it");
     assert!(page.header("location").is_none_or(|place| !place.contains(TOKEN)), "out of the address bar");
     let pair = cookie.split(';').next().unwrap();
     assert_eq!(server.ask("GET", "/v1/terminals", &[("Cookie", pair)], None).status, 200);
-    assert_eq!(server.ask("GET", "/v1/terminals", &[("Cookie", &format!("a=b; {pair}; c=d"))], None).status, 200);
+    assert_eq!(
+        server.ask("GET", "/v1/terminals", &[("Cookie", &format!("a=b; {pair}; c=d"))], None).status,
+        200
+    );
     // Safari sends no Authorization on upgrades, but the cookie.
     assert!(WebSocket::open(server.dial(), "/v1/events/socket", &[("Cookie", pair)]).is_ok());
 }
@@ -215,7 +226,11 @@ fn secrets_reach_neither_shells_nor_command_lines_nor_the_log_nor_metrics() {
         let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", server.pid)).unwrap();
         assert!(!arguments.contains(TOKEN));
         assert!(!server.get("/metrics").text().contains(TOKEN));
-        assert!(!server.log().contains(TOKEN) && !server.log().contains("a-wrong-secret"), "{}", server.log());
+        assert!(
+            !server.log().contains(TOKEN) && !server.log().contains("a-wrong-secret"),
+            "{}",
+            server.log()
+        );
     }
 }
 
@@ -229,14 +244,29 @@ fn only_names_of_this_server_may_stand_in_host() {
         server.ask("GET", "/v1/terminals", &headers, None).status
     };
     for host in [
-        "localhost", "LocalHost", "127.0.0.1", &format!("127.0.0.1:{port}"), &format!("localhost:{port}"), "[::1]",
-        &format!("[::1]:{port}"), "box.example", "BOX.example:443",
+        "localhost",
+        "LocalHost",
+        "127.0.0.1",
+        &format!("127.0.0.1:{port}"),
+        &format!("localhost:{port}"),
+        "[::1]",
+        &format!("[::1]:{port}"),
+        "box.example",
+        "BOX.example:443",
     ] {
         assert_eq!(ask(host, None), 200, "{host}");
     }
     for host in [
-        "evil.example", &format!("evil.example:{port}"), "localhost.evil.example", "127.0.0.1.evil.example", "box.example.evil",
-        "evil@localhost", "localhost:x", "", "[::1", "10.0.0.1",
+        "evil.example",
+        &format!("evil.example:{port}"),
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "box.example.evil",
+        "evil@localhost",
+        "localhost:x",
+        "",
+        "[::1",
+        "10.0.0.1",
     ] {
         let status = ask(host, None);
         assert!(matches!(status, 400 | 403 | 421), "{host:?} gave {status}");
@@ -244,7 +274,11 @@ fn only_names_of_this_server_may_stand_in_host() {
         assert!(matches!(status, 400 | 403 | 421), "{host:?} gave {status} with its own origin");
     }
     // On upgrades as well.
-    let refused = WebSocket::open(server.dial(), "/v1/events/socket", &[("Host", "evil.example"), ("Origin", "http://evil.example")]);
+    let refused = WebSocket::open(
+        server.dial(),
+        "/v1/events/socket",
+        &[("Host", "evil.example"), ("Origin", "http://evil.example")],
+    );
     assert!(matches!(refused.err().unwrap().status, 403 | 421));
 }
 
@@ -255,7 +289,15 @@ fn pages_from_elsewhere_open_no_socket_and_change_nothing() {
     let port = server.addr().port();
     let own = format!("http://localhost:{port}");
     let host = format!("localhost:{port}");
-    for origin in ["https://evil.example", "http://localhost:9999", "null", &format!("https://localhost:{port}x"), "http://localhost", "file://", ""] {
+    for origin in [
+        "https://evil.example",
+        "http://localhost:9999",
+        "null",
+        &format!("https://localhost:{port}x"),
+        "http://localhost",
+        "file://",
+        "",
+    ] {
         for path in [&terminal.socket, "/v1/agent/terminals/x/socket?cols=80&rows=24", "/v1/events/socket"] {
             let refused = WebSocket::open(server.dial(), path, &[("Host", &host), ("Origin", origin)]).err();
             assert_eq!(refused.map(|answer| answer.status), Some(403), "{path} from {origin:?}");
@@ -267,12 +309,14 @@ fn pages_from_elsewhere_open_no_socket_and_change_nothing() {
             ("POST", format!("/v1/terminals/{}/input", terminal.id)),
             ("PUT", "/v1/workspaces/w".into()),
         ] {
-            let answer = server.ask(method, &path, &[("Host", &host), ("Origin", origin), JSON], Some(&create_body()));
+            let answer =
+                server.ask(method, &path, &[("Host", &host), ("Origin", origin), JSON], Some(&create_body()));
             assert_eq!(answer.status, 403, "{method} {path} from {origin:?}");
         }
     }
     assert!(WebSocket::open(server.dial(), &terminal.socket, &[("Host", &host), ("Origin", &own)]).is_ok());
-    let made = server.ask("POST", "/v1/terminals", &[("Host", &host), ("Origin", &own), JSON], Some(&create_body()));
+    let made =
+        server.ask("POST", "/v1/terminals", &[("Host", &host), ("Origin", &own), JSON], Some(&create_body()));
     assert_eq!(made.status, 201);
     let list = server.get("/v1/terminals").json();
     assert_eq!(list["terminals"].as_array().unwrap().len(), 2);
@@ -281,7 +325,13 @@ fn pages_from_elsewhere_open_no_socket_and_change_nothing() {
 #[test]
 fn what_a_form_or_a_beacon_could_send_is_no_json() {
     let server = Server::start(&[]);
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", ""] {
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/jsonp",
+        "",
+    ] {
         let headers: &[(&str, &str)] = if kind.is_empty() { &[] } else { &[("Content-Type", kind)] };
         let answer = server.ask("POST", "/v1/terminals", headers, Some(&create_body()));
         assert_eq!(answer.status, 415, "{kind}");
@@ -313,14 +363,29 @@ fn every_answer_tells_browsers_what_they_may_not_do() {
         ("a 405", server.delete("/v1/health")),
         ("a 400", broken("nonsense\r\n\r\n")),
         ("a refused host", server.ask("GET", "/", &[("Host", "evil.example")], None)),
-        ("a refused upgrade", WebSocket::open(server.dial(), &terminal.socket, &[("Origin", "http://evil.example")]).err().unwrap()),
-        ("an upgrade of nothing", WebSocket::open(server.dial(), "/v1/terminals/x/socket", &[]).err().unwrap()),
+        (
+            "a refused upgrade",
+            WebSocket::open(server.dial(), &terminal.socket, &[("Origin", "http://evil.example")])
+                .err()
+                .unwrap(),
+        ),
+        (
+            "an upgrade of nothing",
+            WebSocket::open(server.dial(), "/v1/terminals/x/socket", &[]).err().unwrap(),
+        ),
     ] {
         let header = |name: &str| answer.header(name).unwrap_or_default();
-        assert!(header("content-security-policy").contains("frame-ancestors 'none'"), "{what}: {:?}", answer.headers);
+        assert!(
+            header("content-security-policy").contains("frame-ancestors 'none'"),
+            "{what}: {:?}",
+            answer.headers
+        );
         assert_eq!(header("x-content-type-options"), "nosniff", "{what}");
         assert_eq!(header("referrer-policy"), "no-referrer", "{what}");
         assert_eq!(header("cross-origin-resource-policy"), "same-origin", "{what}");
-        assert!(!answer.headers.iter().any(|(name, _)| name.to_lowercase().starts_with("access-control-")), "{what}");
+        assert!(
+            !answer.headers.iter().any(|(name, _)| name.to_lowercase().starts_with("access-control-")),
+            "{what}"
+        );
     }
 }

@@ -54,11 +54,15 @@ fn pings_are_answered_and_stray_pongs_ignored() {
 #[test]
 fn a_close_is_answered_and_the_connection_ends() {
     let server = Server::start(&[]);
-    for payload in [&[][..], &1000u16.to_be_bytes(), &[0x03, 0xe8, b'b', b'y', b'e'], &4000u16.to_be_bytes()] {
+    for payload in [&[][..], &1000u16.to_be_bytes(), &[0x03, 0xe8, b'b', b'y', b'e'], &4000u16.to_be_bytes()]
+    {
         let mut socket = open(&server);
         socket.send(CLOSE, payload);
         let code = socket.close_code();
-        assert!(code.is_none() || code == Some(1000) || payload.starts_with(&code.unwrap().to_be_bytes()), "{code:?}");
+        assert!(
+            code.is_none() || code == Some(1000) || payload.starts_with(&code.unwrap().to_be_bytes()),
+            "{code:?}"
+        );
         assert_eq!(socket.next(), Message::Gone);
     }
 }
@@ -89,7 +93,11 @@ fn what_breaks_the_protocol_is_answered_with_its_close_code() {
             &[1002],
         ),
         ("a close of one byte", WebSocket::frame(0x80 | CLOSE, true, b"x"), &[1002]),
-        ("a close with a reserved code", WebSocket::frame(0x80 | CLOSE, true, &1005u16.to_be_bytes()), &[1002]),
+        (
+            "a close with a reserved code",
+            WebSocket::frame(0x80 | CLOSE, true, &1005u16.to_be_bytes()),
+            &[1002],
+        ),
         ("text that is no UTF-8", WebSocket::frame(0x80 | TEXT, true, b"\xff\xfe"), &[1007]),
         ("half a character at the end", WebSocket::frame(0x80 | TEXT, true, b"{\xe2\x94"), &[1007]),
         ("a frame without end", endless, &[1009]),

@@ -9,7 +9,9 @@ pub(super) const ASCII: Charset = b'B';
 /// Finals that select a set, and the one whose table it has.
 pub(super) fn by_final(code: u8) -> Option<Charset> {
     match code {
-        b'0' | b'A' | b'B' | b'4' | b'C' | b'R' | b'Q' | b'K' | b'Y' | b'E' | b'Z' | b'H' | b'=' => Some(code),
+        b'0' | b'A' | b'B' | b'4' | b'C' | b'R' | b'Q' | b'K' | b'Y' | b'E' | b'Z' | b'H' | b'=' => {
+            Some(code)
+        }
         b'5' => Some(b'C'),
         b'6' => Some(b'E'),
         b'7' => Some(b'H'),

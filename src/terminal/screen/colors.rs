@@ -61,7 +61,9 @@ mod tests {
 
     #[test]
     fn what_is_no_colour_is_none() {
-        for spec in ["", "red", "rgb:", "rgb:1/2", "rgb:12/1/1", "rgb:12345/12345/12345", "#12", "#ggg", "#é1é1", "?"] {
+        for spec in
+            ["", "red", "rgb:", "rgb:1/2", "rgb:12/1/1", "rgb:12345/12345/12345", "#12", "#ggg", "#é1é1", "?"]
+        {
             assert_eq!(parse(spec), None, "{spec}");
         }
     }

@@ -161,8 +161,7 @@ impl Screen {
         let last = self.rows - 1;
         let buffer = self.active_mut();
         buffer.x = buffer.x.min(x_max);
-        buffer.y =
-            if origin { buffer.y.max(buffer.top).min(buffer.bottom) } else { buffer.y.min(last) };
+        buffer.y = if origin { buffer.y.max(buffer.top).min(buffer.bottom) } else { buffer.y.min(last) };
     }
 
     fn restrict(&mut self) {

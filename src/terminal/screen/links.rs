@@ -31,7 +31,8 @@ impl Links {
     }
 
     pub(super) fn is_crowded(&self) -> bool {
-        self.young > YOUNG_MAX.max(self.links.len() / 2) || self.bytes > LINKS_BYTES_MAX / 2 && self.young > 16
+        self.young > YOUNG_MAX.max(self.links.len() / 2)
+            || self.bytes > LINKS_BYTES_MAX / 2 && self.young > 16
     }
 
     /// The number of a link; 0 when it is too long, or the table is full of links in use.

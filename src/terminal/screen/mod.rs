@@ -154,8 +154,11 @@ impl Screen {
         let mut text = String::new();
         let mut blank_end = 0;
         let skipped = self.history.len() - lines.min(self.history.len());
-        let (buffer, paint) =
-            if self.on_alternate { (&self.alternate, &mut self.paint) } else { (&self.normal, &mut self.paint) };
+        let (buffer, paint) = if self.on_alternate {
+            (&self.alternate, &mut self.paint)
+        } else {
+            (&self.normal, &mut self.paint)
+        };
         let mut put = |line: &Line, first: bool| {
             if !first && !line.wrapped {
                 text.truncate(text.trim_end_matches(' ').len());
@@ -443,7 +446,9 @@ impl Screen {
             }
             for buffer in [&self.normal, &self.alternate] {
                 for row in &buffer.rows {
-                    row.to_line(&mut self.paint, buffer.len).pieces().for_each(|piece| mark(piece.style.link));
+                    row.to_line(&mut self.paint, buffer.len)
+                        .pieces()
+                        .for_each(|piece| mark(piece.style.link));
                 }
             }
             self.links.collect(&used);
@@ -472,9 +477,7 @@ enum Utf8 {
 fn first_of_utf8(bytes: &[u8]) -> Utf8 {
     let (valid, error) = match std::str::from_utf8(bytes) {
         Ok(text) => (text, None),
-        Err(error) => {
-            (std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error))
-        }
+        Err(error) => (std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(), Some(error)),
     };
     match (valid.chars().next(), error) {
         (Some(c), _) => Utf8::Char(c, c.len_utf8()),

@@ -144,7 +144,8 @@ impl Painted {
             (_, None) => Glyph::Empty,
             (vt100::Color::Rgb(r, g, b), _) => {
                 let number = u32::from_be_bytes([0, r, g, b]);
-                match (char::from_u32(number), self.clusters.get(number.wrapping_sub(CLUSTER_FIRST) as usize)) {
+                match (char::from_u32(number), self.clusters.get(number.wrapping_sub(CLUSTER_FIRST) as usize))
+                {
                     (Some(c), _) if width(c) == 0 => Glyph::Lone(c),
                     (Some(c), _) => Glyph::One(c),
                     (None, Some(text)) => Glyph::Many(text.clone()),

@@ -37,8 +37,12 @@ impl Screen {
         self.rows = rows;
 
         let history = std::mem::take(&mut self.history);
-        let mut normal =
-            Layout::take(history.into(), &mut self.normal, &mut self.paint, usize::from(old_rows) + self.history_max);
+        let mut normal = Layout::take(
+            history.into(),
+            &mut self.normal,
+            &mut self.paint,
+            usize::from(old_rows) + self.history_max,
+        );
         normal.change_rows(cols, old_rows.into(), rows.into(), self.history_max);
         if cols > old_cols {
             normal.reflow_wider(old_cols, cols, rows.into());
@@ -205,7 +209,8 @@ impl Layout {
             }
             let Some(more) = split_narrower(&mut self.lines[first..end], old_cols, cols) else { continue };
             let count = more.len();
-            let lines = if self.base == 0 && self.y + 1 != self.lines.len() { self.y } else { self.lines.len() };
+            let lines =
+                if self.base == 0 && self.y + 1 != self.lines.len() { self.y } else { self.lines.len() };
             let trimmed = (lines + count).saturating_sub(self.max);
             if count > 0 {
                 added.push((end - 1, more));

@@ -276,7 +276,9 @@ impl Screen {
         let kept = lines.min(self.history.len());
         let skipped = self.history.len() - kept;
         // RIS leaves these as they are: LNM would move line feeds, colours and the rest would stay.
-        out.extend_from_slice(b"\x1bc\x1b[3J\x1b[20l\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\");
+        out.extend_from_slice(
+            b"\x1bc\x1b[3J\x1b[20l\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\",
+        );
         let mut to = Teller { out, links: &self.links, cols, style: Style::default(), x: Some(0) };
 
         // The normal screen. Its saved cursor may stand on a row that only exists once more lines have
@@ -293,7 +295,8 @@ impl Screen {
         }
         let history = self.history.iter().skip(skipped).map(Cow::Borrowed);
         let normal = &self.normal;
-        let mut screen: Vec<Cow<Line>> = normal.rows.iter().map(|row| row.to_line(paint, normal.len)).collect();
+        let mut screen: Vec<Cow<Line>> =
+            normal.rows.iter().map(|row| row.to_line(paint, normal.len)).collect();
         to.lines(history.chain(screen.drain(..)), rows);
         to.use_style(&Style::default());
         to.tabs_and_region(normal, rows);
@@ -470,7 +473,9 @@ fn percent_encoded(path: &str) -> String {
     let mut url = String::new();
     for byte in path.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => url.push(byte.into()),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                url.push(byte.into())
+            }
             _ => url.push_str(&format!("%{byte:02X}")),
         }
     }

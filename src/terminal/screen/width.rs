@@ -56,6 +56,9 @@ mod tests {
 
     #[test]
     fn widths_are_those_of_unicode_11() {
-        assert_eq!("a─漢\u{301}\u{fe0f}\u{1f600}\u{1f972}é".chars().map(width).collect::<Vec<_>>(), [1, 1, 2, 0, 0, 2, 1, 1]);
+        assert_eq!(
+            "a─漢\u{301}\u{fe0f}\u{1f600}\u{1f972}é".chars().map(width).collect::<Vec<_>>(),
+            [1, 1, 2, 0, 0, 2, 1, 1]
+        );
     }
 }

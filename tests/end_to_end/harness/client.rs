@@ -50,7 +50,13 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn attach(stream: Stream, token: Option<&str>, terminal: &Terminal, cursor: u64, protocol: u8) -> Client {
+    pub fn attach(
+        stream: Stream,
+        token: Option<&str>,
+        terminal: &Terminal,
+        cursor: u64,
+        protocol: u8,
+    ) -> Client {
         let socket = Client::open(stream, token, terminal, cursor, protocol)
             .unwrap_or_else(|answer| panic!("attach refused: {} {}", answer.status, answer.text()));
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -88,7 +94,8 @@ impl Client {
             path.push_str("&protocol=2");
         }
         let bearer = token.map(|token| format!("Bearer {token}"));
-        let headers: Vec<(&str, &str)> = bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
+        let headers: Vec<(&str, &str)> =
+            bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
         WebSocket::open(stream, &path, &headers)
     }
 
@@ -96,7 +103,11 @@ impl Client {
     #[track_caller]
     fn greet(&mut self) {
         if self.protocol == 2 {
-            assert!(matches!(self.next(), Frame::Ready { .. }), "protocol 2 begins with ready: {:?}", self.control);
+            assert!(
+                matches!(self.next(), Frame::Ready { .. }),
+                "protocol 2 begins with ready: {:?}",
+                self.control
+            );
         }
         assert!(matches!(self.next(), Frame::Size(..)), "the size is told on attach: {:?}", self.control);
     }

@@ -38,8 +38,12 @@ impl Stream {
     /// Writes all of it; false when the peer has gone.
     pub fn put(&mut self, bytes: &[u8]) -> bool {
         let written = match self {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes)),
+            Stream::Tcp(stream) => {
+                stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes))
+            }
+            Stream::Unix(stream) => {
+                stream.set_write_timeout(Some(PATIENCE)).and_then(|()| stream.write_all(bytes))
+            }
         };
         match written {
             Ok(()) => true,
@@ -82,7 +86,10 @@ pub struct Answer {
 
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(given, _)| given.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     pub fn text(&self) -> String {
@@ -91,7 +98,8 @@ impl Answer {
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {} {}", self.status, self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {} {}", self.status, self.text()))
     }
 
     /// `{"error": "..."}`, the only shape of an error.
@@ -153,7 +161,11 @@ impl Http {
 
     fn take(&mut self, count: usize, deadline: Instant) -> Vec<u8> {
         while self.unread.len() < count {
-            assert!(self.more(deadline), "the answer ended early: {:?}", String::from_utf8_lossy(&self.unread));
+            assert!(
+                self.more(deadline),
+                "the answer ended early: {:?}",
+                String::from_utf8_lossy(&self.unread)
+            );
         }
         self.unread.drain(..count).collect()
     }

@@ -40,7 +40,8 @@ pub struct Dice(u64);
 
 impl Dice {
     pub fn new() -> Dice {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
         let seed = std::env::var("WHARF_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now | 1);
         println!("WHARF_SEED={seed}");
         Dice(seed)

@@ -90,7 +90,8 @@ pub struct Load(Vec<std::process::Child>);
 
 impl Load {
     pub fn new() -> Load {
-        let hog = || Command::new("nice").args(["-n", "5", "sh", "-c", "while :; do :; done"]).spawn().unwrap();
+        let hog =
+            || Command::new("nice").args(["-n", "5", "sh", "-c", "while :; do :; done"]).spawn().unwrap();
         Load((0..2).map(|_| hog()).collect())
     }
 }

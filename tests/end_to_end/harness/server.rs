@@ -98,7 +98,9 @@ impl Launch {
         if self.bare_env {
             command.env_clear();
         } else {
-            for name in ["WHARF_TOKEN", "WHARF_SOCKET", "WHARF_LOG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "ZDOTDIR"] {
+            for name in
+                ["WHARF_TOKEN", "WHARF_SOCKET", "WHARF_LOG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "ZDOTDIR"]
+            {
                 command.env_remove(name);
             }
             let home = root.join("home");
@@ -380,7 +382,9 @@ impl Drop for Server {
 
 impl Terminal {
     pub fn from(created: &Value, session: &str) -> Terminal {
-        let field = |name: &str| created[name].as_str().unwrap_or_else(|| panic!("no {name} in {created}")).to_string();
+        let field = |name: &str| {
+            created[name].as_str().unwrap_or_else(|| panic!("no {name} in {created}")).to_string()
+        };
         Terminal { id: field("terminalId"), session: session.into(), socket: field("websocketPath") }
     }
 }

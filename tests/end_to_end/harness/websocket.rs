@@ -47,9 +47,11 @@ impl WebSocket {
         ];
         all.extend_from_slice(headers);
         http.send("GET", path, &all, None);
-        let answer = http
-            .try_answer("GET")
-            .unwrap_or(Answer { status: 0, headers: Vec::new(), body: b"closed before an answer".to_vec() });
+        let answer = http.try_answer("GET").unwrap_or(Answer {
+            status: 0,
+            headers: Vec::new(),
+            body: b"closed before an answer".to_vec(),
+        });
         if answer.status != 101 {
             return Err(answer);
         }
