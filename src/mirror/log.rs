@@ -66,6 +66,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The beginning of a session.
+    pub(super) fn first(control: u64, surfaces: Vec<(usize, u64)>) -> Place {
+        Place { control, surfaces, ..Place::default() }
+    }
+
     pub(super) fn position(&self, surface: usize) -> Option<u64> {
         self.surfaces.iter().find(|(number, _)| *number == surface).map(|(_, position)| *position)
     }
@@ -320,7 +325,7 @@ mod tests {
         fn every_frame_it_reaches_is_read_as_it_was_pushed(
             sent in proptest::collection::vec(any_sent(), 1..200), back: prop::sample::Index,
         ) {
-            let mut log = Log::new(Place { surfaces: vec![(0, 3), (1, 7)], ..Place::default() });
+            let mut log = Log::new(Place::first(0, vec![(0, 3), (1, 7)]));
             let mut places = vec![log.head.clone()];
             for sent in &sent {
                 log.push(&sent.entry());
@@ -349,7 +354,7 @@ mod tests {
 
     #[test]
     fn two_megabytes_of_echoed_keys_take_a_byte_each() {
-        let mut log = Log::new(Place { surfaces: vec![(0, 0)], ..Place::default() });
+        let mut log = Log::new(Place::first(0, vec![(0, 0)]));
         for _ in 0..100_000 {
             log.push(&Entry::Output { surface: 0, bytes: 3 });
         }

@@ -117,7 +117,7 @@ impl Session {
     /// frames, and each of the surfaces gets a snapshot.
     pub(super) fn greet(&mut self, id: String, control: u64, surfaces: &[usize]) {
         let surfaces = surfaces.iter().map(|number| (*number, NEVER_SHOWN)).collect();
-        self.log = Log::new(Place { control, surfaces, ..Place::default() });
+        self.log = Log::new(Place::first(control, surfaces));
         self.id = id;
         self.replay = None;
         self.skipped = 0;
