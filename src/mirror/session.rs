@@ -328,6 +328,7 @@ impl Session {
                 self.tell_surface(number, &mut surface, end, out, now)?;
             }
         }
+        self.turn = 0;
         Ok(until)
     }
 

@@ -495,3 +495,319 @@ impl Writer<'_> {
         queue.put(|out| put_text(&parts, out));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::mirror::Batch;
+    use crate::terminal::Terminal;
+    use crate::wire::websocket::{Codec, Message};
+
+    fn parsed(frame: Value) -> Result<FromMirror, String> {
+        parse_mirror(&frame.to_string()).map_err(|error| format!("{}: {}", error.code, error.message))
+    }
+
+    fn refused(frame: Value) -> String {
+        parsed(frame).unwrap_err()
+    }
+
+    #[test]
+    fn each_client_frame_of_the_seed_is_understood() {
+        let id = || "s1".to_owned();
+        let stdin =
+            |bytes: &[u8], claim| FromMirror::Stdin { surface_id: id(), bytes: bytes.to_vec(), claim };
+        let typed = json!({ "type": "surfaceStdin", "surfaceId": "s1", "bytes": "bHMK" });
+        assert_eq!(parsed(typed), Ok(stdin(b"ls\n", true)));
+        let reply = json!({ "type": "surfaceStdin", "surfaceId": "s1", "bytes": "G1tj", "claim": false });
+        assert_eq!(parsed(reply), Ok(stdin(b"\x1b[c", false)));
+        let resize = json!({ "type": "surfaceResizeRequest", "surfaceId": "s1", "cols": 120, "rows": 36 });
+        let size = GridSize::new(120, 36).unwrap();
+        assert_eq!(parsed(resize), Ok(FromMirror::Resize { surface_id: id(), size }));
+        let focus = json!({ "type": "surfaceFocus", "surfaceId": "s1" });
+        assert_eq!(parsed(focus), Ok(FromMirror::Focus { surface_id: id() }));
+        let event = json!({ "type": "dragEnd", "x": 4, "y": 2 });
+        let drag = json!({ "type": "panelInteract", "surfaceId": "s1", "id": "p", "event": event });
+        let event = event.as_object().unwrap().clone();
+        assert_eq!(parsed(drag), Ok(FromMirror::PanelInteract { surface_id: id(), id: "p".into(), event }));
+        let pin = |cwd: Value| json!({ "type": "selectWorkspaceCwd", "workspaceId": "w", "cwd": cwd });
+        let pinned = |cwd: Option<&str>| FromMirror::SelectCwd {
+            workspace_id: "w".into(),
+            cwd: cwd.map(str::to_owned),
+        };
+        assert_eq!(parsed(pin(json!("/srv/é"))), Ok(pinned(Some("/srv/é"))));
+        assert_eq!(parsed(pin(json!(null))), Ok(pinned(None)));
+        for nonce in [json!(7), json!(1.5), json!("n"), json!("")] {
+            let ping = json!({ "type": "ping", "nonce": nonce });
+            assert_eq!(parsed(ping), Ok(FromMirror::Ping { nonce }));
+        }
+        for (kind, follow) in [("cancel", false), ("follow", true)] {
+            let frame = json!({ "type": kind, "id": "metadata:s1" });
+            assert_eq!(parsed(frame), Ok(FromMirror::Metadata { surface_id: id(), follow }));
+        }
+    }
+
+    #[test]
+    fn input_is_any_bytes_in_strict_base64_up_to_64_kib() {
+        let stdin = |text: &str| parsed(json!({ "type": "surfaceStdin", "surfaceId": "s", "bytes": text }));
+        let bytes = |text: &str| match stdin(text) {
+            Ok(FromMirror::Stdin { bytes, .. }) => bytes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bytes(""), b"");
+        assert_eq!(bytes("/wCA"), [0xff, 0, 0x80], "a mouse report need not be UTF-8");
+        let largest = vec![0xa5; MIRROR_STDIN_BYTES_MAX];
+        assert_eq!(bytes(&BASE64.encode(&largest)), largest);
+        let larger = BASE64.encode(&[0; MIRROR_STDIN_BYTES_MAX + 1]);
+        assert_eq!(stdin(&larger).unwrap_err(), "too-large: bytes must be at most 65536 when decoded");
+        for bad in ["YQ", "YQ=", "YR==", "YQ==YQ==", "Y Q=", "YQ==\n", "_-A=", "é"] {
+            let error = stdin(bad).unwrap_err();
+            assert!(error.starts_with("bad-field: bytes must be base64 with padding"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_side_is_clamped_and_must_be_a_number() {
+        let resize = |cols: Value, rows: Value| {
+            let frame =
+                json!({ "type": "surfaceResizeRequest", "surfaceId": "s", "cols": cols, "rows": rows });
+            match parsed(frame)? {
+                FromMirror::Resize { size, .. } => Ok((size.cols(), size.rows())),
+                other => panic!("{other:?}"),
+            }
+        };
+        for (cols, rows, size) in [
+            (json!(0), json!(0), (10, 4)),
+            (json!(-5), json!(-1e300), (10, 4)),
+            (json!(10), json!(500), (10, 500)),
+            (json!(80.9), json!(24.5), (80, 24)),
+            (json!(501), json!(65536), (500, 500)),
+            (json!(1e300), json!(u64::MAX), (500, 500)),
+        ] {
+            assert_eq!(resize(cols, rows), Ok(size));
+        }
+        for bad in [json!("80"), json!(null), json!([80]), json!(true)] {
+            let error = "bad-field: cols must be a number; it is clamped to 10 to 500".to_owned();
+            assert_eq!(resize(bad.clone(), json!(24)), Err(error));
+            assert!(resize(json!(80), bad).unwrap_err().starts_with("bad-field: rows must be a number"));
+        }
+        for bad in ["NaN", "1e999", "Infinity", "-"] {
+            let text = format!(r#"{{"type":"surfaceResizeRequest","surfaceId":"s","cols":{bad},"rows":4}}"#);
+            assert_eq!(parse_mirror(&text).unwrap_err().code, "malformed", "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_a_code_and_names_the_field() {
+        let surface = "bad-field: surfaceId must be a string of 1 to 1024 bytes";
+        for kind in ["surfaceStdin", "surfaceResizeRequest", "surfaceFocus", "panelInteract"] {
+            for bad in [json!(null), json!(1), json!(""), json!("x".repeat(1025)), json!(["s"])] {
+                assert_eq!(refused(json!({ "type": kind, "surfaceId": bad })), surface);
+            }
+            assert_eq!(refused(json!({ "type": kind })), surface);
+        }
+        let frame = |fields: Value| {
+            let mut frame = json!({ "surfaceId": "s", "id": "p", "workspaceId": "w", "cols": 80 });
+            frame.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            refused(frame)
+        };
+        for (fields, error) in [
+            (json!({}), "bad-field: type must be a string"),
+            (json!({ "type": 7 }), "bad-field: type must be a string"),
+            (json!({ "type": "dance" }), "unknown-type: unknown type \"dance\""),
+            (json!({ "type": "surfaceStdin" }), "bad-field: bytes must be a string of base64"),
+            (json!({ "type": "surfaceStdin", "bytes": [97] }), "bad-field: bytes must be a string of base64"),
+            (
+                json!({ "type": "surfaceStdin", "bytes": "", "claim": 0 }),
+                "bad-field: claim must be true or false",
+            ),
+            (
+                json!({ "type": "surfaceResizeRequest" }),
+                "bad-field: rows must be a number; it is clamped to 4 to 500",
+            ),
+            (
+                json!({ "type": "panelInteract", "id": 5 }),
+                "bad-field: id must be a string of 1 to 1024 bytes",
+            ),
+            (
+                json!({ "type": "panelInteract", "event": { "type": 1 } }),
+                "bad-field: event must be an object with a type, a string",
+            ),
+            (
+                json!({ "type": "panelInteract", "event": "click" }),
+                "bad-field: event must be an object with a type, a string",
+            ),
+            (
+                json!({ "type": "selectWorkspaceCwd", "cwd": "srv" }),
+                "bad-field: cwd must be an absolute path of at most 4096 bytes without NUL, or null",
+            ),
+            (
+                json!({ "type": "selectWorkspaceCwd" }),
+                "bad-field: cwd must be an absolute path of at most 4096 bytes without NUL, or null",
+            ),
+            (
+                json!({ "type": "ping" }),
+                "bad-field: nonce must be a number, or a string of at most 256 bytes",
+            ),
+            (
+                json!({ "type": "ping", "nonce": "x".repeat(257) }),
+                "bad-field: nonce must be a number, or a string of at most 256 bytes",
+            ),
+            (
+                json!({ "type": "cancel", "id": "metadata:" }),
+                "unknown-stream: id \"metadata:\" is no stream; there is metadata:<surfaceId>",
+            ),
+            (
+                json!({ "type": "follow", "id": "x" }),
+                "unknown-stream: id \"x\" is no stream; there is metadata:<surfaceId>",
+            ),
+        ] {
+            assert_eq!(frame(fields.clone()), error, "{fields}");
+        }
+        let cwd = json!({ "type": "selectWorkspaceCwd", "workspaceId": "w", "cwd": "/a\0b" });
+        assert!(refused(cwd).starts_with("bad-field: cwd"));
+        assert!(refused(json!({ "type": "x".repeat(9999) })).len() < 100);
+    }
+
+    #[test]
+    fn hostile_text_gets_an_error_and_nothing_worse() {
+        let deep = format!(r#"{{"type":"ping","nonce":{}1{}}}"#, "[".repeat(1000), "]".repeat(1000));
+        for text in ["", "7", "[]", "{", "\u{feff}{}", &deep, &"[".repeat(100_000)] {
+            assert_eq!(parse_mirror(text).unwrap_err().code, "malformed");
+        }
+        let padded = |bytes: usize| {
+            let frame = r#"{"type":"surfaceFocus","surfaceId":"s"}"#;
+            parse_mirror(&format!("{frame}{}", " ".repeat(bytes - frame.len())))
+        };
+        assert!(padded(MIRROR_FRAME_BYTES_MAX).is_ok());
+        let error = MirrorError::new("too-large", "a frame must have at most 262144 bytes");
+        assert_eq!(padded(MIRROR_FRAME_BYTES_MAX + 1), Err(error));
+    }
+
+    fn texts(queue: &Outbound) -> Vec<String> {
+        let (mut codec, mut bytes) = (Codec::client(usize::MAX), queue.waiting().to_vec());
+        let mut texts = Vec::new();
+        while let Some(message) = codec.read(&mut bytes, &mut Vec::new()).unwrap() {
+            let Message::Text(text) = message else { panic!("{message:?}") };
+            texts.push(text.as_str().to_owned());
+        }
+        texts
+    }
+
+    fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
+        let mut queue = Outbound::default();
+        write(&mut Writer { queue: &mut queue, encoded: &mut Encoded::default() });
+        let texts = texts(&queue);
+        assert_eq!(texts.len(), 1);
+        texts[0].clone()
+    }
+
+    #[test]
+    fn each_server_frame_is_written_as_in_the_seed() {
+        assert_eq!(
+            written(|out| out.hello("f4a2", r#"{"theme":"obsidian"}"#, r#"{"panels":[]}"#)),
+            r#"{"type":"hello","sessionId":"f4a2","seq":0,"version":2,"settings":{"theme":"obsidian"},"snapshot":{"panels":[]}}"#
+        );
+        let size = GridSize::new(200, 50).unwrap();
+        let (id, json) = ("s\"1", r#"{"a":[1]}"#);
+        #[rustfmt::skip]
+        let frames = [
+            (ToMirror::SurfaceCreate { surface_json: json }, r#"{"type":"surfaceCreate","seq":7,"surface":{"a":[1]}}"#),
+            (ToMirror::SurfaceResize { surface_id: id, size }, r#"{"type":"surfaceResize","seq":7,"surfaceId":"s\"1","cols":200,"rows":50}"#),
+            (ToMirror::SurfaceExit { surface_id: id, exit_code: Some(3), signal: None }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":3}"#),
+            (ToMirror::SurfaceExit { surface_id: id, exit_code: Some(137), signal: Some(9) }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":137,"signal":9}"#),
+            (ToMirror::SurfaceExit { surface_id: id, exit_code: None, signal: None }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":null}"#),
+            (ToMirror::SurfaceClose { surface_id: id }, r#"{"type":"surfaceClose","seq":7,"surfaceId":"s\"1"}"#),
+            (ToMirror::SurfaceMetadata { surface_id: id, metadata_json: json }, r#"{"type":"surfaceMetadata","seq":7,"surfaceId":"s\"1","metadata":{"a":[1]}}"#),
+            (ToMirror::PanelCreate { surface_id: id, id: "p", panel_json: json }, r#"{"type":"panelCreate","seq":7,"surfaceId":"s\"1","id":"p","panel":{"a":[1]}}"#),
+            (ToMirror::PanelUpdate { surface_id: id, id: "p", panel_json: json }, r#"{"type":"panelUpdate","seq":7,"surfaceId":"s\"1","id":"p","panel":{"a":[1]}}"#),
+            (ToMirror::PanelClear { surface_id: id, id: "\n" }, r#"{"type":"panelClear","seq":7,"surfaceId":"s\"1","id":"\n"}"#),
+            (ToMirror::SidebarUpdate { sidebar_json: json }, r#"{"type":"sidebarUpdate","seq":7,"sidebar":{"a":[1]}}"#),
+            (ToMirror::NotificationCreate { notification_json: json }, r#"{"type":"notificationCreate","seq":7,"notification":{"a":[1]}}"#),
+            (ToMirror::NotificationDismiss { id_json: "12" }, r#"{"type":"notificationDismiss","seq":7,"id":12}"#),
+            (ToMirror::SettingsSnapshot { settings_json: json }, r#"{"type":"settingsSnapshot","seq":7,"settings":{"a":[1]}}"#),
+            (ToMirror::HtKeysSeen { keys_json: "[]" }, r#"{"type":"htKeysSeen","seq":7,"keys":[]}"#),
+            (ToMirror::PlansSnapshot { plans_json: "{}" }, r#"{"type":"plansSnapshot","seq":7,"plans":{}}"#),
+            (ToMirror::AutoContinueAudit { audit_json: "[]" }, r#"{"type":"autoContinueAudit","seq":7,"audit":[]}"#),
+            (ToMirror::WorkspacesUpdate { workspaces_json: "[]" }, r#"{"type":"workspacesUpdate","seq":7,"workspaces":[]}"#),
+            (ToMirror::Pong { nonce: &json!("n\""), server_time_ms: 5 }, r#"{"type":"pong","seq":7,"nonce":"n\"","serverTime":5}"#),
+            (ToMirror::Error { code: "bad-field", message: "no \"x\"" }, r#"{"type":"error","seq":7,"code":"bad-field","message":"no \"x\""}"#),
+        ];
+        for (frame, text) in frames {
+            assert_eq!(written(|out| out.text(7, &frame.body())), text);
+            assert!(serde_json::from_str::<Value>(text).is_ok());
+        }
+        assert_eq!(
+            written(|out| out.output(8, 0, "s1", 0, [b"l\xff", b"ve"])),
+            r#"{"type":"surfaceStdout","seq":8,"surfaceId":"s1","bytes":"bP92ZQ=="}"#
+        );
+    }
+
+    #[test]
+    fn a_snapshot_says_that_it_is_one_and_how_large() {
+        let now = Instant::now();
+        let mut terminal = Terminal::new(GridSize::new(100, 30).unwrap(), 1 << 16, 10, false);
+        let mut batch = Batch::default();
+        terminal.feed(b"text", now);
+        for (shown, start) in [(false, &b"\x1bc"[..]), (true, b"\x18\x1bc")] {
+            let mut surface = Surface { id: "s1", terminal: &mut terminal, batch: &mut batch };
+            let text = written(|out| {
+                assert!(out.snapshot(3, 0, &mut surface, shown, now) > 6);
+            });
+            let frame: Value = serde_json::from_str(&text).unwrap();
+            let bytes = BASE64.decode(frame["bytes"].as_str().unwrap().as_bytes()).unwrap();
+            assert!(bytes.starts_with(start) && String::from_utf8(bytes).unwrap().contains("text"));
+            let fields = ["type", "seq", "surfaceId", "snapshot", "cols", "rows"].map(|name| &frame[name]);
+            let expected =
+                [json!("surfaceStdout"), json!(3), json!("s1"), json!(true), json!(100), json!(30)];
+            assert_eq!(fields, expected.each_ref());
+            assert_eq!(frame.as_object().unwrap().len(), 7);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_encoded_once_and_what_is_kept_is_bounded() {
+        let mut encoded = Encoded::default();
+        let mut queue = Outbound::default();
+        for session in 0..3u64 {
+            for number in 0..5 {
+                let mut out = Writer { queue: &mut queue, encoded: &mut encoded };
+                out.output(session, number, "s", 100, [b"abc", b""]);
+            }
+            assert_eq!((encoded.batches.len(), encoded.text.len()), (5, 20));
+        }
+        assert_eq!(texts(&queue).len(), 15);
+        for from in 0..5000 {
+            let mut queue = Outbound::default();
+            let mut out = Writer { queue: &mut queue, encoded: &mut encoded };
+            out.output(1, 1, "s", from, [&[7; 9000], b""]);
+            assert!(encoded.batches.len() <= MIRROR_ENCODED_MAX);
+            assert!(encoded.text.len() <= MIRROR_ENCODED_BYTES_MAX + 12_000);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn two_parts_are_one_piece_of_base64(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut: prop::sample::Index) {
+            let (first, second) = bytes.split_at(cut.index(bytes.len() + 1));
+            let mut out = Vec::new();
+            put_base64([first, second], &mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), BASE64.encode(&bytes));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in r#"[{}\[\]":,a-z0-9.\-e\\u ]{0,60}"#, kind in "surfaceStdin|surfaceResizeRequest|panelInteract|ping|follow") {
+            let _ = parse_mirror(&text);
+            let _ = parse_mirror(&format!(r#"{{"type":"{kind}","surfaceId":"s","id":"x",{text}}}"#));
+        }
+
+        #[test]
+        fn what_is_typed_arrives(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let frame = json!({ "type": "surfaceStdin", "surfaceId": "s", "bytes": BASE64.encode(&bytes) });
+            let Ok(FromMirror::Stdin { bytes: typed, .. }) = parsed(frame) else { panic!() };
+            prop_assert_eq!(typed, bytes);
+        }
+    }
+}
