@@ -140,9 +140,13 @@ fn stdin(fields: &Map<String, Value>) -> Result<Vec<u8>, MirrorError> {
     let Some(Value::String(text)) = fields.get("bytes") else {
         return Err(MirrorError::field("bytes must be a string of base64"));
     };
-    let bytes = BASE64.decode(text.as_bytes()).map_err(|error| {
-        MirrorError::field(format!("bytes must be base64 with padding (RFC 4648 section 4): {error}"))
-    })?;
+    let rule = "bytes must be base64 with padding (RFC 4648 section 4)";
+    // The decoder takes pieces that are padded each and joined.
+    if memchr::memchr(b'=', text.as_bytes()).is_some_and(|at| at + 2 < text.len()) {
+        return Err(MirrorError::field(format!("{rule}, and padding ends it")));
+    }
+    let bytes =
+        BASE64.decode(text.as_bytes()).map_err(|error| MirrorError::field(format!("{rule}: {error}")))?;
     if bytes.len() > MIRROR_STDIN_BYTES_MAX {
         let message = format!("bytes must be at most {MIRROR_STDIN_BYTES_MAX} when decoded");
         return Err(MirrorError::new("too-large", message));
