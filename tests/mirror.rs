@@ -783,7 +783,9 @@ mod simulation {
                     if let Some(number) = dice.one_of(&live) {
                         rig.close(number);
                         if dice.below(2) == 0 {
-                            clients.iter_mut().for_each(|client| drop(rig.pump(client)));
+                            for client in &mut clients {
+                                rig.pump(client);
+                            }
                         }
                         rig.shells.0[number] = None;
                     }
