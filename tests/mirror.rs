@@ -576,6 +576,24 @@ fn what_a_stream_has_forgotten_becomes_one_snapshot_of_that_surface() {
 }
 
 #[test]
+fn a_snapshot_has_the_present_size_and_no_older_one_follows_it() {
+    let (mut rig, mut client) = (Rig::new(1000), Client::new(1));
+    rig.create();
+    rig.connect(&mut client, None);
+    rig.deliver(&mut client);
+    for (cols, text) in [(100, "x"), (60, "y"), (90, "z")] {
+        rig.print(0, text.repeat(1500).as_bytes());
+        rig.resize(0, cols, 30);
+    }
+    rig.print(0, b"end");
+    let frames = rig.deliver(&mut client);
+    assert_eq!(brief(&frames), ["2 snapshot"]);
+    assert_eq!(frames[0]["cols"], 90);
+    rig.resize(0, 70, 30);
+    assert_eq!(brief(&rig.deliver(&mut client)), ["3 surfaceResize"]);
+}
+
+#[test]
 fn cleared_text_does_not_come_back_to_a_client_that_was_away() {
     let (mut rig, mut client) = (Rig::new(1 << 16), Client::new(1));
     ten_frames(&mut rig, &mut client);
