@@ -137,6 +137,12 @@ impl Rig {
         }
     }
 
+    fn metadata(&mut self, number: usize) {
+        let id = format!("{number:032x}");
+        let body = ToMirror::SurfaceMetadata { surface_id: &id, metadata_json: "{}" }.body();
+        self.mirror.tell(About::Metadata { surface: number }, body);
+    }
+
     fn snapshot(&self) -> String {
         let surfaces: Vec<Value> = (self.shells.0.iter().flatten())
             .map(|shown| {
@@ -335,7 +341,8 @@ impl Client {
             "notificationDismiss" => {
                 self.notes.remove(frame["id"].as_str().unwrap());
             }
-            "pong" | "error" | "surfaceMetadata" => {}
+            "surfaceMetadata" => assert!(self.emulators.contains_key(id())),
+            "pong" | "error" => {}
             other => panic!("nobody told {other}"),
         }
     }
@@ -610,6 +617,18 @@ fn cleared_text_does_not_come_back_to_a_client_that_was_away() {
     assert_eq!(of_first[0]["snapshot"], true);
     let bytes = BASE64.decode(of_first[0]["bytes"].as_str().unwrap().as_bytes()).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("three"));
+
+    // Nor does what was printed and cleared while it was away.
+    rig.detach(&mut client);
+    rig.shell(1).terminal.feed(b"secret", now);
+    rig.shell(1).terminal.clear(true, now);
+    rig.wait(50);
+    let seq = client.seq;
+    rig.connect(&mut client, Some((&id, seq)));
+    let frames = rig.deliver(&mut client);
+    assert_eq!(brief(&frames), [format!("{} snapshot", seq + 1)]);
+    let bytes = BASE64.decode(frames[0]["bytes"].as_str().unwrap().as_bytes()).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
 }
 
 #[test]
@@ -640,16 +659,11 @@ fn metadata_goes_to_those_who_follow() {
         rig.connect(client, None);
         rig.deliver(client);
     }
-    let tell = |rig: &mut Rig| {
-        let id = format!("{:032x}", 0);
-        let body = ToMirror::SurfaceMetadata { surface_id: &id, metadata_json: "{}" }.body();
-        rig.mirror.tell(About::Metadata { surface: 0 }, body);
-    };
     let follow = |rig: &mut Rig, client: &Client, follows| {
         rig.mirror.session(client.ticket.unwrap()).unwrap().follow(0, follows);
     };
     follow(&mut rig, &a, false);
-    tell(&mut rig);
+    rig.metadata(0);
     rig.note("n", 1);
     assert_eq!(brief(&rig.deliver(&mut a)), ["2 notificationCreate"]);
     assert_eq!(brief(&rig.deliver(&mut b)), ["2 surfaceMetadata", "3 notificationCreate"]);
@@ -658,7 +672,7 @@ fn metadata_goes_to_those_who_follow() {
     assert!(!rig.mirror.is_followed(0));
     follow(&mut rig, &a, true);
     assert!(rig.mirror.is_followed(0) && !rig.mirror.is_followed(1));
-    tell(&mut rig);
+    rig.metadata(0);
     assert_eq!(brief(&rig.deliver(&mut a)), ["3 surfaceMetadata"]);
     assert!(rig.deliver(&mut b).is_empty());
 
@@ -846,6 +860,17 @@ mod simulation {
                     }
                     tally.resumes += usize::from(resume.is_some());
                     rig.connect(client, resume);
+                }
+                18..=20 => {
+                    if let Some(number) = dice.one_of(&live).filter(|n| rig.shells.0[*n].is_some()) {
+                        rig.metadata(number);
+                    }
+                }
+                21 => {
+                    if let Some(session) = clients[who].ticket.and_then(|ticket| rig.mirror.session(ticket)) {
+                        let follows = dice.below(2) == 0;
+                        live.iter().for_each(|number| session.follow(*number, follows));
+                    }
                 }
                 _ => {}
             }
