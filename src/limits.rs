@@ -172,6 +172,52 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 pub const KILL_ROUNDS_MAX: usize = 8;
 
 const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
+// ---- the mirror ----
+
+/// How far back a session's log of its frames reaches, in bytes of frames ("2 MB per session").
+pub const MIRROR_LOG_BYTES: usize = 2 << 20;
+/// What that log may take in memory. It holds places, not bytes, mostly one to three of memory a frame;
+/// only a session's own answers (`pong`, `error`) are in it as text.
+pub const MIRROR_LOG_MEMORY_MAX: usize = 64 << 10;
+/// Control frames that all sessions share: a session further behind gets a fresh `hello`. The largest
+/// panels in a burst fit.
+pub const MIRROR_CONTROL_BYTES: usize = 8 << 20;
+/// What one control frame costs beside its text.
+pub const MIRROR_CONTROL_OVERHEAD_BYTES: usize = 48;
+/// A session without a socket is kept for this long.
+pub const MIRROR_DETACHED_MAX: Duration = Duration::from_secs(600);
+/// Sessions at once; above it the one that has been without a socket longest leaves.
+pub const MIRROR_SESSIONS_MAX: usize = CONNECTIONS_MAX + 1024;
+/// "PTY output is coalesced at 16 ms granularity ... at most 60 Hz": a sixtieth of a second.
+pub const MIRROR_BATCH: Duration = Duration::from_micros(16_667);
+/// Most output in one frame: at 60 a second more than any browser can parse, so a batch is one frame.
+pub const MIRROR_OUTPUT_FRAME_BYTES_MAX: usize = 1 << 20;
+/// Encoded batches that are kept for the next session at the same place, in bytes.
+pub const MIRROR_ENCODED_BYTES_MAX: usize = 2 << 20;
+/// See [`MIRROR_ENCODED_BYTES_MAX`]; about the surfaces that print in one turn.
+pub const MIRROR_ENCODED_MAX: usize = 256;
+/// Largest envelope of a client.
+pub const MIRROR_FRAME_BYTES_MAX: usize = 256 << 10;
+/// Largest message of a mirror socket; above it the connection closes with 1009.
+pub const MIRROR_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Largest `surfaceStdin`, decoded.
+pub const MIRROR_STDIN_BYTES_MAX: usize = 64 << 10;
+/// Frames a second that a connection may send; above it the socket is read later.
+pub const MIRROR_FRAMES_PER_SECOND: u32 = 256;
+/// Columns that a mirror client may ask for.
+pub const MIRROR_COLS: (u16, u16) = (10, 500);
+/// Rows that a mirror client may ask for.
+pub const MIRROR_ROWS: (u16, u16) = (4, 500);
+/// Longest `nonce` of a ping, in bytes: it comes back.
+pub const MIRROR_NONCE_BYTES_MAX: usize = 256;
+/// Answers that wait for a session's socket; above it the socket is not read.
+pub const MIRROR_ANSWERS_BYTES_MAX: usize = 64 << 10;
+
+// The largest legal input, as base64 in its envelope, must fit in the largest legal frame.
+const _: () = assert!(MIRROR_STDIN_BYTES_MAX.div_ceil(3) * 4 + 1024 <= MIRROR_FRAME_BYTES_MAX);
+const _: () = assert!(MIRROR_FRAME_BYTES_MAX < MIRROR_MESSAGE_BYTES_MAX);
+const _: () = assert!(MIRROR_COLS.1 <= GRID_SIDE_MAX && MIRROR_ROWS.1 <= GRID_SIDE_MAX);
+
 // ---- shell integration ----
 
 /// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.

@@ -310,6 +310,11 @@ impl Terminal {
         &mut self.screen
     }
 
+    /// Where the last clear stands in the stream: a cursor from before it gets a reset.
+    pub fn cleared_at(&self) -> u64 {
+        self.cleared_at
+    }
+
     /// The size that the PTY has.
     pub fn size(&self) -> GridSize {
         self.size
