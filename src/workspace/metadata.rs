@@ -9,8 +9,8 @@ pub struct Process {
     pub pid: i32,
     /// Its parent's id.
     pub parent: i32,
-    /// Its command line, words separated by blanks. Its name in brackets when it has none.
-    pub command: String,
+    /// Its command line, cut at [`crate::limits::ARGV_BYTES_MAX`]. Its name in brackets when it has none.
+    pub argv: Vec<String>,
     /// Percent of one core since the sample before; 0.0 in the first.
     pub cpu_percent: f64,
     /// Resident memory in bytes.
@@ -209,7 +209,7 @@ impl Metadata {
     /// a little all the time, and less than a percent or a sixteenth is not news.
     pub fn is_news(&self, told: &Metadata) -> bool {
         let same = |a: &Process, b: &Process| {
-            (a.pid, a.parent, &a.command) == (b.pid, b.parent, &b.command)
+            (a.pid, a.parent, &a.argv) == (b.pid, b.parent, &b.argv)
                 && (a.cpu_percent - b.cpu_percent).abs() < 1.0
                 && a.rss_bytes.abs_diff(b.rss_bytes) <= b.rss_bytes / 16
         };
@@ -299,9 +299,9 @@ u UU N... 100644 100644 100644 100644 1 2 3 torn.rs
     #[test]
     fn a_process_that_goes_on_as_before_is_no_news() {
         let process =
-            Process { pid: 1, parent: 0, command: "sh".into(), cpu_percent: 10.0, rss_bytes: 16_000 };
+            Process { pid: 1, parent: 0, argv: vec!["sh".into()], cpu_percent: 10.0, rss_bytes: 16_000 };
         let with = |cpu_percent, rss_bytes, command: &str| {
-            let process = Process { cpu_percent, rss_bytes, command: command.into(), ..process.clone() };
+            let process = Process { cpu_percent, rss_bytes, argv: vec![command.into()], ..process.clone() };
             Metadata { tree: vec![process], ..Metadata::default() }
         };
         let told = with(10.0, 16_000, "sh");
