@@ -9,7 +9,6 @@ use data_encoding::BASE64;
 use serde_json::{Map, Value, json};
 
 use super::http::Reject;
-use super::json::whole_number;
 use super::rest::{bad, flag, given, parse_body, put_some, required, rfc3339};
 use crate::limits::{
     KEY_BYTES_MAX, MESSAGE_TEXT_BYTES_MAX, NAME_BYTES_MAX, PANEL_BYTES_MAX, PANEL_PIXELS_MAX, PANEL_Z_MAX,
@@ -679,12 +678,6 @@ fn entry_json(entry: &AuditEntry) -> Value {
     });
     put_some(&mut json, "agentId", entry.agent_id.as_deref());
     json
-}
-
-/// A whole number of at most this, such as a sideband row's `byteLength`.
-pub(super) fn count(fields: &Fields, name: &str) -> Result<Option<u64>, Reject> {
-    let Some(value) = given(fields, name) else { return Ok(None) };
-    whole_number(value).map(Some).ok_or_else(|| bad(format!("{name} must be a whole number, 0 or more")))
 }
 
 #[cfg(test)]

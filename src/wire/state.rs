@@ -19,7 +19,9 @@ pub fn state_bytes(registry: &Registry, settings: &Settings) -> Vec<u8> {
         .map(|workspace| {
             let mut json = workspace_json(workspace);
             for pane in json["panes"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-                ["workspaceId", "liveTitle", "terminalActivity"].map(|name| pane.remove(name));
+                for name in ["workspaceId", "liveTitle", "terminalActivity"] {
+                    pane.remove(name);
+                }
             }
             json
         })

@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn it_waits_between_two_times_and_stops_after_some_in_a_row_until_a_person_types() {
         let mut auto = AutoContinue::default();
-        let mut at = |auto: &mut AutoContinue, now| decide(auto, &LIVE, &under_way(), now) != Decision::Wait;
+        let at = |auto: &mut AutoContinue, now| decide(auto, &LIVE, &under_way(), now) != Decision::Wait;
         assert!(at(&mut auto, 1000));
         assert!(!at(&mut auto, 3999));
         assert_eq!(last(&auto), (Outcome::Skipped, "cooling down for another 1 ms"));

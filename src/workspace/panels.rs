@@ -73,7 +73,7 @@ pub struct Panel {
     pub opacity: Option<f64>,
     /// File format of a picture, such as `png`.
     pub format: Option<String>,
-    /// The content. UTF-8 when the kind [is text](PanelKind::is_text).
+    /// The content. When the kind [is text](PanelKind::is_text), what is not UTF-8 is shown as U+FFFD.
     pub data: Vec<u8>,
 }
 
