@@ -184,8 +184,14 @@ pub const SIDEBAND_ROWS_MAX: usize = 64;
 pub const SIDEBAND_ROW_BYTES_MAX: usize = 2 << 20;
 /// Bytes on descriptor 4 that no row has announced yet; above it descriptor 4 is not read.
 pub const SIDEBAND_UNCLAIMED_BYTES_MAX: usize = 64 << 10;
-/// How long a payload may make no progress, and bytes may stay unclaimed: their script has died.
+/// How long bytes may stay unclaimed: they come with their row or a moment before it, and what a script wrote
+/// too much of must not become the beginning of its next panel.
+pub const SIDEBAND_UNCLAIMED_MAX: Duration = Duration::from_millis(500);
+/// How long a payload may make no progress: its script has died.
 pub const SIDEBAND_PATIENCE: Duration = Duration::from_secs(5);
+/// What a `flush` gives up has stood still for this long. A script that lives writes on at once; whoever ended
+/// one needs longer to start another.
+pub const SIDEBAND_STILL: Duration = Duration::from_millis(200);
 /// Longest patience that a row may ask for (`timeout`).
 pub const SIDEBAND_PATIENCE_MAX: Duration = Duration::from_secs(60);
 /// Events that a script has not read; above it, new ones are dropped.
@@ -215,6 +221,7 @@ pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
 const _: () = assert!(PANEL_BYTES_MAX <= SURFACE_PANEL_BYTES_MAX);
 const _: () = assert!(SURFACE_PANEL_BYTES_MAX <= PANEL_BYTES_ALL_MAX);
 const _: () = assert!(SIDEBAND_LINE_BYTES_MAX <= SIDEBAND_ROW_BYTES_MAX);
+const _: () = assert!(SIDEBAND_STILL.as_millis() < SIDEBAND_PATIENCE.as_millis());
 const _: () = assert!(SIDEBAND_PATIENCE.as_millis() <= SIDEBAND_PATIENCE_MAX.as_millis());
 
 // ---- the system ----

@@ -224,39 +224,62 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
+
+    use rustix::process::{Pid, Signal, kill_process_group};
 
     fn look(sampler: &mut Sampler, now: Instant) {
         sampler.begin(now);
         while !sampler.advance(7) {}
     }
 
-    /// A shell that has said that it is ready.
-    fn shell(script: &str, stdin: Stdio) -> Child {
-        let mut shell =
-            Command::new("sh").args(["-c", script]).stdin(stdin).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        shell
+    /// A shell that has said that it is ready, in a process group that ends with the test.
+    struct Shell(Child);
+
+    impl Shell {
+        fn start(script: &str, stdin: Stdio) -> Shell {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stdin(stdin).stdout(Stdio::piped()).process_group(0);
+            let mut shell = Shell(command.spawn().unwrap());
+            let mut line = String::new();
+            BufReader::new(shell.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            shell
+        }
+
+        fn pid(&self) -> i32 {
+            self.0.id() as i32
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.wait();
+        }
     }
 
     #[test]
     fn a_shell_is_told_with_its_children_their_words_and_its_directory() {
-        let mut shell = shell(
-            "cd /usr; sleep 1000 & (sleep 1001 & sleep 1002 & echo ready; wait) & wait",
-            Stdio::piped(),
-        );
-        let pid = shell.id() as i32;
+        let script = "cd /usr; sleep 1000 & (sleep 1001 & sleep 1002 & echo ready; wait) & wait";
+        let shell = Shell::start(script, Stdio::piped());
+        let pid = shell.pid();
+        let words = |seconds: &str| vec!["sleep".to_owned(), seconds.to_owned()];
         let mut sampler = Sampler::default();
-        look(&mut sampler, Instant::now());
-        let metadata = sampler.sample(pid).unwrap();
+        // Each is a copy of the shell until it has become a sleep.
+        let metadata = loop {
+            look(&mut sampler, Instant::now());
+            let metadata = sampler.sample(pid).unwrap();
+            if metadata.tree.iter().filter(|process| process.argv[0] == "sleep").count() == 3 {
+                break metadata;
+            }
+        };
         assert_eq!((metadata.pid, metadata.cwd.as_str()), (pid, "/usr"));
         assert_eq!(
-            (metadata.tree[0].pid, &metadata.tree[0].argv[..2]),
-            (pid, &["sh".to_owned(), "-c".to_owned()][..])
+            (metadata.tree[0].pid, metadata.tree[0].argv.as_slice()),
+            (pid, &["sh", "-c", script].map(str::to_owned)[..])
         );
-        let words = |seconds: &str| vec!["sleep".to_owned(), seconds.to_owned()];
         let parent_of =
             |seconds: &str| metadata.tree.iter().find(|one| one.argv == words(seconds)).unwrap().parent;
         assert_eq!(parent_of("1000"), pid);
@@ -267,11 +290,8 @@ mod tests {
             assert!(metadata.tree[..at].iter().any(|earlier| earlier.pid == process.parent));
             assert!(process.rss_bytes > 0);
         }
-        for process in metadata.tree.iter().rev() {
-            let _ = Command::new("kill").args(["-9", &process.pid.to_string()]).status();
-        }
-        shell.wait().unwrap();
-        // The look is of then; what is read of the gone ones now is left out.
+        drop(shell);
+        // The look is of then; what is read of the gone shell now is left out.
         let late = sampler.sample(pid).unwrap();
         assert_eq!((late.tree[0].argv.as_slice(), late.cwd.as_str()), (["[sh]".to_owned()].as_slice(), ""));
         look(&mut sampler, Instant::now());
@@ -282,18 +302,11 @@ mod tests {
     fn a_port_is_told_with_the_process_that_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let mut shell = shell("sleep 1000 & echo ready; wait", Stdio::from(OwnedFd::from(listener)));
-        let pid = shell.id() as i32;
+        let shell = Shell::start("echo ready; kill -STOP $$", Stdio::from(OwnedFd::from(listener)));
         let mut sampler = Sampler::default();
         look(&mut sampler, Instant::now());
-        let metadata = sampler.sample(pid).unwrap();
-        // dash gives /dev/null to a background job.
-        let expected = ListeningPort { port, address: "127.0.0.1".into(), v6: false, pid };
-        assert_eq!(metadata.listening_ports, [expected]);
-        for process in metadata.tree.iter().rev() {
-            let _ = Command::new("kill").args(["-9", &process.pid.to_string()]).status();
-        }
-        shell.wait().unwrap();
+        let expected = ListeningPort { port, address: "127.0.0.1".into(), v6: false, pid: shell.pid() };
+        assert_eq!(sampler.sample(shell.pid()).unwrap().listening_ports, [expected]);
     }
 
     #[test]

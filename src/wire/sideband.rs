@@ -15,7 +15,7 @@
 //! | `data-channel` | a `dataChannel` other than `data` |
 //! | `data-timeout` | the announced bytes did not come; those that did are thrown away |
 //! | `data-overflow` | bytes came that no row announced; they are thrown away |
-//! | `data-incomplete` | a `flush` came before the announced bytes |
+//! | `data-incomplete` | a `flush` gave up the announced bytes |
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -29,7 +29,8 @@ use super::json::{parse_object, whole_number};
 use super::rest::{bad, given, required};
 use crate::limits::{
     NAME_BYTES_MAX, PANEL_BYTES_MAX, SIDEBAND_LINE_BYTES_MAX, SIDEBAND_PATIENCE, SIDEBAND_PATIENCE_MAX,
-    SIDEBAND_ROW_BYTES_MAX, SIDEBAND_ROWS_MAX, SIDEBAND_UNCLAIMED_BYTES_MAX,
+    SIDEBAND_ROW_BYTES_MAX, SIDEBAND_ROWS_MAX, SIDEBAND_STILL, SIDEBAND_UNCLAIMED_BYTES_MAX,
+    SIDEBAND_UNCLAIMED_MAX,
 };
 use crate::workspace::panels::{Panel, PanelChange, PanelError, PanelEvent, PanelKind, PanelPatch, Panels};
 
@@ -223,7 +224,7 @@ impl Sideband {
             Some(Row { payload: Some(payload), .. }) => Some(payload.deadline(self.data_at)),
             Some(Row { payload: None, .. }) => None,
             None if self.data.is_empty() => None,
-            None => self.data_at.map(|at| at + SIDEBAND_PATIENCE),
+            None => self.data_at.map(|at| at + SIDEBAND_UNCLAIMED_MAX),
         }
     }
 
@@ -292,7 +293,7 @@ impl Sideband {
             return self.refuse(SidebandError { code: "data-channel", message, panel_id });
         }
         if given(&fields, "type").and_then(Value::as_str) == Some("flush") {
-            return self.flush();
+            return self.flush(now);
         }
         let announced = given(&fields, "byteLength").map(whole_number);
         let command = match announced {
@@ -332,11 +333,16 @@ impl Sideband {
         }
     }
 
-    /// Everything that waits for bytes is given up, and the bytes that came with it.
-    fn flush(&mut self) {
+    /// What has stood still is given up: rows that wait for bytes, and bytes that wait for a row. What is on
+    /// its way is not: people also flush after content that is whole and that we have not read yet.
+    fn flush(&mut self, now: Instant) {
+        let is_still = |sign: Instant| sign + SIDEBAND_STILL <= now;
+        if self.data_at.is_some_and(|at| !is_still(at)) {
+            return;
+        }
         self.data = Vec::new();
         for row in &mut self.rows {
-            if row.payload.take().is_some() {
+            if row.payload.take_if(|payload| is_still(payload.announced_at)).is_some() {
                 let panel_id = row.command.take().and_then(Command::into_id);
                 row.command = panel_id.map(|id| {
                     let message = "flushed before its bytes came".to_owned();
@@ -344,7 +350,7 @@ impl Sideband {
                 });
             }
         }
-        self.rows.retain(|row| row.command.is_some());
+        self.rows.retain(|row| row.command.is_some() || row.payload.is_some());
     }
 
     fn refuse(&mut self, error: SidebandError) {
@@ -623,18 +629,32 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_gives_up_what_waits_and_starts_anew() {
+    fn a_flush_gives_up_what_stands_still_and_starts_anew() {
         let mut script = Script::new();
         script.rows("{\"id\":\"a\",\"type\":\"svg\",\"byteLength\":100}\n{\"id\":\"b\",\"type\":\"svg\",\"data\":\"b\"}\n").data(b"half");
+        script.rows("{\"id\":\"x\",\"type\":\"video\",\"byteLength\":100}\n").wait(200);
         script.rows("{\"id\":\"__system__\",\"type\":\"flush\",\"dataChannel\":\"data\"}\n{\"id\":\"c\",\"type\":\"svg\",\"byteLength\":1}\n").data(b"c");
-        assert_eq!(script.events, ["data-incomplete a"]);
+        assert_eq!(script.events, ["data-incomplete a", "meta-validate x"]);
         assert_eq!(script.shown(), shown(&[("b", "b"), ("c", "c")]));
+        script.data(b"stray").wait(200).rows("{\"id\":\"s\",\"type\":\"flush\"}\n");
+        assert_eq!(script.sideband.deadline(), None);
+    }
+
+    #[test]
+    fn a_flush_after_whole_content_that_is_still_on_its_way_takes_nothing() {
+        let mut script = Script::new();
+        script.rows("{\"id\":\"a\",\"type\":\"svg\",\"byteLength\":4}\n").data(b"a").wait(199);
+        script
+            .rows("{\"id\":\"s\",\"type\":\"flush\"}\n{\"id\":\"b\",\"type\":\"svg\",\"byteLength\":1}\n")
+            .data(b"aaab");
+        assert_eq!((script.shown(), script.events.len()), (shown(&[("a", "aaaa"), ("b", "b")]), 0));
     }
 
     #[test]
     fn bytes_that_no_row_announces_are_thrown_away_and_told() {
         let mut script = Script::new();
-        script.data(b"what is this").wait(5000);
+        // Two bytes more than the row said: characters were counted, for example.
+        script.rows("{\"id\":\"a\",\"type\":\"svg\",\"byteLength\":4}\n").data("τττ".as_bytes()).wait(500);
         assert_eq!(script.events, ["data-overflow -"]);
         script.rows("{\"id\":\"a\",\"type\":\"svg\",\"byteLength\":2}\n").data(b"ok");
         assert_eq!((script.shown(), script.sideband.deadline()), (shown(&[("a", "ok")]), None));
