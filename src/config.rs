@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::limits;
+use crate::limits::{self, TOKEN_BYTES_MAX};
 use crate::os::listen::ListenAddr;
 
 /// The server's configuration. `Config::default()` is what `wharf serve` without flags runs with, less
@@ -59,9 +59,6 @@ impl Default for Config {
     }
 }
 
-/// Longest token. It travels in a header, of which a request may have 16 KiB.
-const TOKEN_BYTES_MAX: usize = 1024;
-
 /// The socket of the command line's verbs.
 pub fn socket_path(runtime_dir: &Path) -> PathBuf {
     runtime_dir.join("wharf.sock")
@@ -81,12 +78,13 @@ pub fn read_token_file(path: &Path) -> Result<String, String> {
     };
     let file = File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode();
+    let mut text = String::new();
+    file.take(TOKEN_BYTES_MAX as u64 + 2).read_to_string(&mut text).map_err(failed)?;
+    let token = check_token(text.lines().next().unwrap_or_default(), &format!("the token file {name}"))?;
     if mode & 0o077 != 0 {
         log::warn!("others can read the token file {name}; do `chmod 600 {name}`");
     }
-    let mut text = String::new();
-    file.take(TOKEN_BYTES_MAX as u64 + 2).read_to_string(&mut text).map_err(failed)?;
-    check_token(text.lines().next().unwrap_or_default(), &format!("the token file {name}"))
+    Ok(token)
 }
 
 /// A token that can travel in a header and in a URL.

@@ -12,7 +12,7 @@ use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
 use crate::os::{proc, spawn};
-use crate::terminal::{GridSize, Terminal};
+use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
@@ -47,7 +47,9 @@ impl Server {
         let answer = self.answer_to(key, request, now);
         let Some(connection) = self.connections.get_mut(key) else { return };
         let head_only = request.method == Method::Head;
-        let keep_alive = request.keep_alive && self.stopping.is_none();
+        // Whoever cannot say which host it means may have lost its framing as well.
+        let clear_host = request.headers_named("host").count() == 1 || request.version_minor == 0;
+        let keep_alive = request.keep_alive && clear_host && self.stopping.is_none();
         let response = match answer {
             Ok(Answer::Response(response)) => response,
             Err(reject) => Response::error(&reject),
@@ -92,7 +94,8 @@ impl Server {
     fn answer_to(&mut self, key: Key, request: &Request, now: Instant) -> Answered {
         let Some(connection) = self.connections.get_mut(key) else { return Err(not_found()) };
         self.trust.check_site(request, &connection.peer)?;
-        let Some(path) = request.path.strip_prefix(self.config.base_path.as_str()) else {
+        let path = request.path.strip_prefix(self.config.base_path.as_str());
+        let Some(path) = path.filter(|path| path.is_empty() || path.starts_with('/')) else {
             return Err(not_found());
         };
         if path.is_empty() {
@@ -299,8 +302,9 @@ impl Server {
             ["socket"] => {
                 only(request, "GET", &[Method::Get])?;
                 let cursor = number(request, "lastOutputSeq")?.unwrap_or(0);
-                let protocol = match request.query("protocol").as_deref() {
-                    Some("2") => Protocol::Two,
+                let protocol = match number(request, "protocol")? {
+                    Some(2) => Protocol::Two,
+                    // A server that does not know a protocol ignores the wish for it.
                     _ => Protocol::One,
                 };
                 Ok(Answer::Socket(Upgrade::Terminal { terminal: key, cursor, protocol }))
@@ -520,5 +524,9 @@ fn expand_home(path: &str) -> PathBuf {
     let Some(rest) = path.strip_prefix('~') else { return PathBuf::from(path) };
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.or_else(|| spawn::passwd_entry(proc::own_uid()).map(|entry| entry.home));
-    home.unwrap_or_else(|| PathBuf::from("/")).join(rest.trim_start_matches('/'))
+    let home = home.unwrap_or_else(|| PathBuf::from("/"));
+    match rest.trim_start_matches('/') {
+        "" => home,
+        rest => home.join(rest),
+    }
 }

@@ -414,6 +414,16 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_that_vanished_inside_a_control_string_needs_a_cancel() {
+        let (mut terminal, now) = (terminal(), Instant::now());
+        terminal.feed(b"a\x1b]2;title\x07b\x1b[1mc\x1bPq#\x1b\\d\x1b]52;c;QUFB", now);
+        let head = terminal.stream().head();
+        let inside: Vec<u64> = (0..=head).filter(|at| terminal.screen(now).is_inside_string(*at)).collect();
+        let expected: Vec<u64> = (3..=10).chain(19..=21).chain(26..=35).collect();
+        assert_eq!(inside, expected);
+    }
+
+    #[test]
     fn a_reader_that_saw_the_exit_gets_nothing_but_the_exit() {
         let (mut terminal, now) = (terminal(), Instant::now());
         terminal.feed(b"bye\xe2\x94", now);

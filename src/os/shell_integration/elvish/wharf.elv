@@ -45,16 +45,18 @@ set edit:after-readline = [$@edit:after-readline {|line|
 }]
 
 set edit:after-command = [$@edit:after-command {|command|
-  if (not $running) { return }
-  set running = $false
-  var code = 0
-  if (not-eq $nil $command[error]) {
-    set code = 1
-    try {
-      set code = $command[error][reason][exit-status]
-    } catch _ {
-      try { set code = (+ 128 $command[error][reason][signal-number]) } catch _ { nop }
+  # `return` here would be an exception that nobody catches.
+  if $running {
+    set running = $false
+    var code = 0
+    if (not-eq $nil $command[error]) {
+      set code = 1
+      try {
+        set code = $command[error][reason][exit-status]
+      } catch _ {
+        try { set code = (+ 128 $command[error][reason][signal-number]) } catch _ { nop }
+      }
     }
+    print "\e]133;D;"$code"\a"
   }
-  print "\e]133;D;"$code"\a"
 }]
