@@ -162,6 +162,92 @@ pub const NAME_BYTES_MAX: usize = 1024;
 /// Longest path in a body, in bytes: Linux's `PATH_MAX`.
 pub const PATH_BYTES_MAX: usize = 4096;
 
+// ---- what surrounds terminals ----
+
+/// Status pills of one workspace: more would not fit beside its name.
+pub const STATUS_PILLS_MAX: usize = 64;
+/// Keys of `set-status` that are remembered for the settings page; the one seen first leaves first.
+pub const HT_KEYS_MAX: usize = 256;
+/// Longest key of a status pill, in bytes.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Longest body of a notification or message of the log, in bytes: a page of text.
+pub const MESSAGE_TEXT_BYTES_MAX: usize = 4096;
+/// Lines of a workspace's log.
+pub const LOG_LINES_MAX: usize = 200;
+/// Notifications kept; the oldest leaves first.
+pub const NOTIFICATIONS_MAX: usize = 50;
+/// Decisions of auto-continue kept.
+pub const AUDIT_ENTRIES_MAX: usize = 50;
+/// Steps of one plan.
+pub const PLAN_STEPS_MAX: usize = 200;
+/// Panels of one surface.
+pub const PANELS_MAX: usize = 256;
+/// Content of one panel, in bytes: a photograph, or a screenshot of a large display.
+pub const PANEL_BYTES_MAX: usize = 4 << 20;
+/// Content of one surface's panels, in bytes.
+pub const SURFACE_PANEL_BYTES_MAX: usize = 16 << 20;
+/// Content of all panels, in bytes: scripts of many terminals together must not fill the machine.
+pub const PANEL_BYTES_ALL_MAX: usize = 64 << 20;
+/// Largest coordinate or side of a panel, either way, in CSS pixels: no display comes near it.
+pub const PANEL_PIXELS_MAX: f64 = 100_000.0;
+/// Deepest and highest place of a panel in the stack.
+pub const PANEL_Z_MAX: i32 = 1_000_000;
+/// Keys of the status bar, or ids of a list in the settings.
+pub const SETTINGS_LIST_MAX: usize = 64;
+/// The state file when it is read: all panes and workspaces at their longest would not fit, but what people
+/// have is a thousandth of it.
+pub const STATE_BYTES_MAX: u64 = 64 << 20;
+
+// ---- the sideband ----
+
+/// Longest line on descriptor 3, its end included. Larger content goes to descriptor 4.
+pub const SIDEBAND_LINE_BYTES_MAX: usize = 1 << 20;
+/// Rows of descriptor 3 that wait for a payload; above it descriptor 3 is not read.
+pub const SIDEBAND_ROWS_MAX: usize = 64;
+/// Bytes of such rows; above it descriptor 3 is not read.
+pub const SIDEBAND_ROW_BYTES_MAX: usize = 2 << 20;
+/// Bytes on descriptor 4 that no row has announced yet; above it descriptor 4 is not read.
+pub const SIDEBAND_UNCLAIMED_BYTES_MAX: usize = 64 << 10;
+/// How long bytes may stay unclaimed: they come with their row or a moment before it, and what a script wrote
+/// too much of must not become the beginning of its next panel.
+pub const SIDEBAND_UNCLAIMED_MAX: Duration = Duration::from_millis(500);
+/// How long a payload may make no progress: its script has died.
+pub const SIDEBAND_PATIENCE: Duration = Duration::from_secs(5);
+/// What a `flush` gives up has stood still for this long. A script that lives writes on at once; whoever ended
+/// one needs longer to start another.
+pub const SIDEBAND_STILL: Duration = Duration::from_millis(200);
+/// Longest patience that a row may ask for (`timeout`).
+pub const SIDEBAND_PATIENCE_MAX: Duration = Duration::from_secs(60);
+/// Events that a script has not read; above it, new ones are dropped.
+pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
+
+// ---- metadata ----
+
+/// Processes of one terminal that are told, the first ones of a walk from the shell.
+pub const TREE_PROCESSES_MAX: usize = 256;
+/// A process's command line is cut at this many bytes.
+pub const ARGV_BYTES_MAX: usize = 4096;
+/// Listening ports of one terminal that are told.
+pub const PORTS_MAX: usize = 128;
+/// Bytes read of the kernel's socket table. Listeners stand in front.
+pub const SOCKET_TABLE_BYTES_MAX: usize = 1 << 20;
+/// Descriptors looked at in one process for its listeners.
+pub const PROCESS_DESCRIPTORS_MAX: usize = 4096;
+/// Largest package.json or Cargo.toml that is read.
+pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
+/// Directories looked at on the way from the working directory to the root.
+pub const PARENT_DIRECTORIES_MAX: usize = 64;
+/// Scripts, binaries or features of one manifest that are told.
+pub const MANIFEST_ENTRIES_MAX: usize = 200;
+/// Output of `git status` that is read; a tree with more changes has its counts cut.
+pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
+
+const _: () = assert!(PANEL_BYTES_MAX <= SURFACE_PANEL_BYTES_MAX);
+const _: () = assert!(SURFACE_PANEL_BYTES_MAX <= PANEL_BYTES_ALL_MAX);
+const _: () = assert!(SIDEBAND_LINE_BYTES_MAX <= SIDEBAND_ROW_BYTES_MAX);
+const _: () = assert!(SIDEBAND_STILL.as_millis() < SIDEBAND_PATIENCE.as_millis());
+const _: () = assert!(SIDEBAND_PATIENCE.as_millis() <= SIDEBAND_PATIENCE_MAX.as_millis());
+
 // ---- the system ----
 
 /// Connections that wait to be accepted; the kernel cuts it to `net.core.somaxconn`.
