@@ -331,10 +331,10 @@ impl Server {
                 };
                 let (row, col) = screen.cursor();
                 let cursor = CursorInfo { row, col, visible: screen.cursor_visible() };
-                json(
-                    200,
-                    &rest::screen_json(&format, &text, size, cursor, screen.alternate(), screen.title()),
-                )
+                let title = title::clean(screen.title());
+                let answer = rest::screen_json(&format, &text, size, cursor, screen.alternate(), &title);
+                self.terminal_changed(key, now);
+                json(200, &answer)
             }
             ["input"] => {
                 only(request, "POST", &[Method::Post])?;
