@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::limits;
+use crate::limits::{self, TOKEN_BYTES_MAX};
 use crate::os::listen::ListenAddr;
 
 /// The server's configuration. `Config::default()` is what `wharf serve` without flags runs with, less
@@ -58,9 +58,6 @@ impl Default for Config {
         }
     }
 }
-
-/// Longest token. It travels in a header, of which a request may have 16 KiB.
-const TOKEN_BYTES_MAX: usize = 1024;
 
 /// The socket of the command line's verbs.
 pub fn socket_path(runtime_dir: &Path) -> PathBuf {

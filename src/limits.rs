@@ -55,10 +55,32 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
 /// How long a listener rests when the machine has no room for another connection.
 pub const ACCEPT_REST: Duration = Duration::from_millis(200);
 
+// ---- the screen model ----
+
+/// Bytes kept of an escape sequence that is under way: they end a reset, and are what an operating
+/// system command is read from. A longer one (an image, a large clipboard) has no effect on the model,
+/// and a reset inside it ends with a start that swallows the rest.
+pub const SEQUENCE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of combining marks kept of one cell; text in any language needs a few.
+pub const CELL_MARKS_BYTES_MAX: usize = 64;
+/// Longest hyperlink target that is kept, in bytes (browsers take about as much).
+pub const LINK_BYTES_MAX: usize = 8 << 10;
+/// All hyperlinks of one screen, in bytes. Beyond it text is kept without its link.
+pub const LINKS_BYTES_MAX: usize = 1 << 20;
+/// Bytes kept of a title as a program set it, and of a directory it told.
+pub const TITLE_BYTES_MAX: usize = 4 << 10;
+/// Titles on the stack of `CSI 22 t` (xterm and xterm.js: 10).
+pub const TITLE_STACK_MAX: usize = 10;
+/// Kitty keyboard flags on the stack of one screen; the oldest leaves first, as in kitty.
+pub const KEYBOARD_STACK_MAX: usize = 8;
+
 // ---- a socket ----
 
 /// "When its socket falls about 1 MiB behind, the server stops sending it output."
 pub const OUTBOUND_BYTES_HIGH: usize = 1 << 20;
+/// Acks, pongs and errors may still be queued above the high mark, so that a Ctrl-C is heard over a slow
+/// link; a peer that takes none of this many is no longer read.
+pub const ANSWERS_BYTES_MAX: usize = 256 << 10;
 /// Filled again once it has drained to here.
 pub const OUTBOUND_BYTES_LOW: usize = 64 << 10;
 /// Most output in one frame.
@@ -152,6 +174,59 @@ const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
 
 /// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.
 pub const RC_BYTES_MAX: u64 = 1 << 20;
+
+// ---- the command line ----
+
+/// Output that the user's terminal has not taken; above it the socket, or the command's PTY, is not read.
+pub const CLI_OUTPUT_BYTES_MAX: usize = 256 << 10;
+/// Client frames that the server has not acknowledged; above it no more input is read.
+pub const CLI_IN_FLIGHT_BYTES_MAX: usize = 1 << 20;
+/// Longest sequence that is looked at in output and input; queries, reports and modes are far shorter.
+pub const CLI_SEQUENCE_BYTES_MAX: usize = 4 << 10;
+/// Largest message of the server: a reset of the largest screen with its scrollback is one.
+pub const CLI_MESSAGE_BYTES_MAX: usize = RESPONSE_BYTES_MAX;
+/// Text of one request of `wharf send`: JSON makes it six times as long at worst, and it must fit in a body.
+pub const CLI_SEND_BYTES_MAX: usize = BODY_BYTES_MAX / 8;
+/// Written at once to a descriptor that may block: less than what a pipe that polls as writable takes.
+pub const CLI_BLOCKING_WRITE_BYTES_MAX: usize = 512;
+/// Pushes of keyboard flags that are counted; kitty's own stack is shorter.
+pub const CLI_KEYBOARD_PUSHES_MAX: u32 = 64;
+/// Keys of the longest detach sequence.
+pub const CLI_DETACH_KEYS_MAX: usize = 4;
+/// Longest access token: it travels in a header.
+pub const TOKEN_BYTES_MAX: usize = 1024;
+/// A server at the other end of the world has accepted a connection by then.
+pub const CLI_CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+/// A live server has answered a request by then.
+pub const CLI_ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+/// A websocket is connected and upgraded by then.
+pub const CLI_OPEN_TIME_MAX: Duration = Duration::from_secs(15);
+/// First wait before a lost connection is made again; each further one doubles.
+pub const CLI_RETRY_FIRST: Duration = Duration::from_millis(200);
+/// Longest wait: a server that comes back is found within this time.
+pub const CLI_RETRY_MAX: Duration = Duration::from_secs(15);
+/// Half a report of the user's terminal is waited for this long, then it counts as keys.
+pub const CLI_REPORT_HOLD: Duration = Duration::from_millis(50);
+/// A loss of connection that is shorter is not worth a word.
+pub const CLI_LOSS_QUIET: Duration = Duration::from_millis(1500);
+/// The greeting covers the last row for this long.
+pub const CLI_GREETING: Duration = Duration::from_secs(3);
+/// The round trip is measured at most this often, and only while there is output.
+pub const CLI_PING_INTERVAL: Duration = Duration::from_secs(10);
+/// A command starts without the server's word after this time.
+pub const CLI_REGISTER_TIME_MAX: Duration = Duration::from_secs(5);
+/// What is left for a terminal or for the server at the end is taken within this time.
+pub const CLI_LEAVE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Smallest `--replay-bytes`: the screen model must catch up before the ring evicts what it has not seen.
+pub const REPLAY_BYTES_MIN: usize = 1 << 20;
+/// Largest `--replay-bytes`, per terminal: more is a log, and belongs in a file.
+pub const REPLAY_BYTES_MAX: usize = 1 << 30;
+/// Longest `--linger`: a year is "for ever", and no clock counts it wrong.
+pub const LINGER_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+const _: () = assert!(6 * CLI_SEND_BYTES_MAX + 1024 <= BODY_BYTES_MAX);
+const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES_MIN);
+const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.

@@ -20,23 +20,18 @@ use super::modes::OuterModes;
 use super::outbox::Outbox;
 use super::tty::{self, Output, RawMode};
 use super::{Failure, complain, say};
+use crate::limits::{
+    CLI_GREETING, CLI_LEAVE_TIME_MAX, CLI_LOSS_QUIET, CLI_OUTPUT_BYTES_MAX, CLI_PING_INTERVAL,
+    CLI_REPORT_HOLD,
+};
 use crate::os::signals::{SIGHUP, SIGINT, SIGTERM, SIGWINCH, Signals};
+use crate::terminal::screen::Screen;
 use crate::terminal::{Act, GridSize};
 use crate::wire::terminal_frames::{ServerFrame, parse_server_binary, parse_server_text, ping_json};
 use crate::wire::websocket::Message;
 
 /// A cursor that no stream has reached (the largest integer of JSON): the server answers with one reset.
 const CURSOR_AHEAD: u64 = (1 << 53) - 1;
-/// How long half a report of the terminal is waited for before it counts as keys.
-const REPORT_HOLD: Duration = Duration::from_millis(50);
-/// A loss of connection that lasts no longer is not worth a word.
-const LOSS_QUIET: Duration = Duration::from_millis(1500);
-/// The round trip is measured at most this often, and only while there is output.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// Output that the terminal has not taken; above it the socket is not read.
-const OUTPUT_BYTES_MAX: usize = 256 << 10;
-/// What is left for the terminal when we leave is written within this time.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The terminal to attach to.
 pub(super) struct Target {
@@ -46,6 +41,8 @@ pub(super) struct Target {
     pub(super) size: Option<GridSize>,
     /// Made just now, with this terminal's size: there is no history.
     pub(super) is_new: bool,
+    /// The program is gone, and nothing of it changes any more.
+    pub(super) has_ended: bool,
 }
 
 impl Target {
@@ -58,6 +55,7 @@ impl Target {
             session: text("sessionId"),
             size: GridSize::new(side("cols"), side("rows")),
             is_new: false,
+            has_ended: terminal["exited"].as_bool().unwrap_or(false),
         }
     }
 }
@@ -90,8 +88,9 @@ pub(super) struct Attachment {
     endpoint: Endpoint,
     target: Target,
     read_only: bool,
-    detach_keys: Vec<Key>,
     keyboard: Keyboard,
+    /// The keys that detach, for people; empty when there are none.
+    detach: String,
     outbox: Outbox,
     output: Output,
     modes: OuterModes,
@@ -104,6 +103,7 @@ pub(super) struct Attachment {
     backoff: Backoff,
     retry_at: Option<Instant>,
     lost_at: Option<Instant>,
+    has_told_loss: bool,
     /// The last byte that was taken. `lastOutputSeq`.
     cursor: u64,
     /// Output up to here is history.
@@ -114,10 +114,15 @@ pub(super) struct Attachment {
     stdin_open: bool,
     /// Standard output is a terminal.
     shows: bool,
-    /// Standard input is one, too.
-    interactive: bool,
-    /// A status line covers a part of the screen.
+    /// Standard input is one.
+    types: bool,
+    pty_size: Option<GridSize>,
+    /// A line of ours covers the last row of the screen.
     smeared: bool,
+    /// When to ask for the screen again, to take that line away.
+    repaint_at: Option<Instant>,
+    /// The next reset only paints the screen: its scrollback is in the user's already.
+    repaints: bool,
     release_at: Option<Instant>,
     ping: Option<(u64, Instant)>,
     pinged_at: Option<Instant>,
@@ -146,15 +151,15 @@ impl Attachment {
         }
         let read_only = options.try_get_one::<bool>("read-only").ok().flatten().copied().unwrap_or(false);
         let detach_keys = options.get_one::<Vec<Key>>("detach-key").cloned().unwrap_or_default();
-        let (shows, interactive) = (tty::shows(), tty::is_interactive());
+        let (shows, types) = (tty::shows(), tty::types());
         // A terminal that is laid out for another size is claimed first. A pipe gets the raw stream from its
         // beginning, as far as the server has it.
-        let claims = shows && !read_only && !target.is_new && target.size != tty::size();
+        let claims = shows && !read_only && !target.is_new && !target.has_ended && target.size != tty::size();
         Ok(Attachment {
             endpoint,
             read_only,
-            keyboard: Keyboard::new(if interactive { detach_keys.clone() } else { Vec::new() }),
-            detach_keys,
+            detach: keys::describe(if types { &detach_keys } else { &[] }),
+            keyboard: Keyboard::new(if types { detach_keys } else { Vec::new() }),
             outbox: Outbox::new(hex(&random::<16>()?)),
             output: Output::new(),
             modes: OuterModes::new(),
@@ -166,6 +171,7 @@ impl Attachment {
             backoff: Backoff::new(),
             retry_at: None,
             lost_at: None,
+            has_told_loss: false,
             cursor: if shows && !target.is_new { CURSOR_AHEAD } else { 0 },
             head: 0,
             raw: None,
@@ -173,8 +179,11 @@ impl Attachment {
             has_shown: false,
             stdin_open: true,
             shows,
-            interactive,
+            types,
+            pty_size: None,
             smeared: false,
+            repaint_at: None,
+            repaints: false,
             release_at: None,
             ping: None,
             pinged_at: None,
@@ -205,7 +214,7 @@ impl Attachment {
     }
 
     fn turn(&mut self, signals: &mut Signals) -> Result<(), String> {
-        let reads = self.output.pending_bytes() < OUTPUT_BYTES_MAX;
+        let reads = self.output.pending_bytes() < CLI_OUTPUT_BYTES_MAX;
         let [_, stdin, output, link] = self.wait(signals, reads)?;
         let now = Instant::now();
         self.take_signals(signals);
@@ -227,7 +236,8 @@ impl Attachment {
     fn wait(&self, signals: &Signals, reads: bool) -> Result<[PollFlags; 4], String> {
         let when = |wanted: bool, flags: PollFlags| if wanted { flags } else { PollFlags::empty() };
         let (stdin, link) = (rustix::stdio::stdin(), self.link.as_ref());
-        let deadlines = [link.map(Link::deadline), self.retry_at, self.release_at, self.word_at()];
+        let deadlines =
+            [link.map(Link::deadline), self.retry_at, self.release_at, self.word_at(), self.repaint_at];
         tty::wait(
             [
                 (signals.as_fd(), PollFlags::IN),
@@ -266,13 +276,13 @@ impl Attachment {
         let Some(bytes) = tty::read_stdin() else { return };
         if bytes.is_empty() {
             self.stdin_open = false;
-            if self.interactive {
+            if self.types {
                 self.end.get_or_insert(End::Signalled(128 + SIGHUP as u8));
             }
         }
         let typed = if bytes.is_empty() { self.keyboard.release_all() } else { self.keyboard.read(&bytes) };
         self.type_in(typed);
-        self.release_at = self.keyboard.waits().then_some(now + REPORT_HOLD);
+        self.release_at = self.keyboard.waits().then_some(now + CLI_REPORT_HOLD);
     }
 
     fn type_in(&mut self, typed: Vec<Typed>) {
@@ -297,15 +307,21 @@ impl Attachment {
             self.type_in(typed);
         }
         if self.word_at().is_some_and(|at| at <= now) {
-            self.smeared = true;
-            self.say_lost();
-        }
-        if self.retry_at.is_some_and(|at| at <= now) {
-            self.retry_at = None;
-            if self.smeared && self.shows {
-                // The line covers a part of the screen that only a reset brings back.
-                self.cursor = CURSOR_AHEAD;
+            self.has_told_loss = true;
+            match self.shows {
+                true => self.smear("wharf: connection lost, trying again"),
+                false => complain("the connection is lost; trying again"),
             }
+        }
+        let repaints = self.repaint_at.is_some_and(|at| at <= now) && self.link.is_some();
+        if repaints {
+            self.repaints = true;
+            self.cursor = CURSOR_AHEAD;
+            self.predecessor = self.link.take();
+        }
+        if repaints || self.retry_at.is_some_and(|at| at <= now) {
+            self.repaint_at = None;
+            self.retry_at = None;
             if let Err(error) = self.connect(now) {
                 self.lose(error, now);
             }
@@ -314,22 +330,27 @@ impl Attachment {
 
     /// When a loss is worth a word.
     fn word_at(&self) -> Option<Instant> {
-        self.lost_at.filter(|_| !self.smeared).map(|at| at + LOSS_QUIET)
+        self.lost_at.filter(|_| !self.has_told_loss).map(|at| at + CLI_LOSS_QUIET)
     }
 
-    fn say_lost(&mut self) {
-        if !self.shows {
-            return complain("the connection is lost; trying again");
-        }
+    /// Writes a line of ours over the last row.
+    fn smear(&mut self, text: &str) {
         let row = tty::size().map_or(1, GridSize::rows);
-        let detach = match self.interactive && !self.detach_keys.is_empty() {
-            true => format!("; {} detaches", keys::describe(&self.detach_keys)),
-            false => String::new(),
-        };
-        let line = format!(
-            "\x18\x1b7\x1b[{row};1H\x1b[0;7m wharf: connection lost, trying again{detach} \x1b[m\x1b8"
-        );
+        let how = self.how_to_detach();
+        // A sequence that output stands in is given up: the reset that takes this line away repairs it.
+        let cancel = if self.modes.inside() { "\x18" } else { "" };
+        let line = format!("{cancel}\x1b7\x1b[{row};1H\x1b[0;7m {text}{how} \x1b[m\x1b8");
+        self.smeared = true;
         self.show(line.as_bytes());
+    }
+
+    fn how_to_detach(&self) -> String {
+        if self.detach.is_empty() { String::new() } else { format!("; {} detaches", self.detach) }
+    }
+
+    fn wipe(&mut self) {
+        let row = tty::size().map_or(1, GridSize::rows);
+        self.show(format!("\x1b7\x1b[{row};1H\x1b[0m\x1b[2K\x1b8").as_bytes());
     }
 
     fn lose(&mut self, reason: String, now: Instant) {
@@ -340,6 +361,7 @@ impl Attachment {
             return;
         }
         log::debug!("connection lost: {reason}");
+        self.repaint_at = None;
         self.lost_at.get_or_insert(now);
         let random = random().map_or(u32::MAX, u32::from_ne_bytes);
         self.retry_at = Some(now + self.backoff.next(random));
@@ -348,7 +370,7 @@ impl Attachment {
     fn take_events(&mut self, now: Instant) -> Result<(), String> {
         while self.end.is_none() {
             // A reset can be large, and what it fills must leave first.
-            if self.output.pending_bytes() >= OUTPUT_BYTES_MAX {
+            if self.output.pending_bytes() >= CLI_OUTPUT_BYTES_MAX {
                 break;
             }
             let Some(event) = self.link.as_mut().and_then(Link::next) else { break };
@@ -393,25 +415,16 @@ impl Attachment {
         if !self.has_opened {
             self.has_opened = true;
             self.raw = RawMode::enter()?;
-            if self.interactive {
-                self.greet();
+            if self.types && (self.target.is_new || !self.shows) {
+                say(&format!("[attached to {}{}]\r\n", self.target.session, self.how_to_detach()));
             }
         }
         let is_first = self.lost_at.is_none();
         self.tell_size();
-        if is_first && self.interactive && !self.read_only {
+        if is_first && self.types && self.shows && !self.read_only {
             self.outbox.push(Act::Focus);
         }
         self.ping(now)
-    }
-
-    fn greet(&self) {
-        let what = if self.read_only { "watching" } else { "attached to" };
-        let how = match self.detach_keys.is_empty() {
-            true => String::new(),
-            false => format!("; {} detaches", keys::describe(&self.detach_keys)),
-        };
-        say(&format!("[{what} {}{how}]\r\n", self.target.session));
     }
 
     fn ping(&mut self, now: Instant) -> Result<(), String> {
@@ -427,11 +440,16 @@ impl Attachment {
             ServerFrame::Ready { head } => {
                 self.backoff.reset();
                 self.lost_at = None;
-                self.smeared = false;
+                self.has_told_loss = false;
                 self.head = head;
                 self.history = (self.shows && self.cursor < head).then(HistoryFilter::new);
+                if self.smeared && !self.repaints {
+                    // What was missed may scroll the line away before the screen is painted again.
+                    self.wipe();
+                    self.repaint_at = Some(now);
+                }
             }
-            ServerFrame::Size(_) => {}
+            ServerFrame::Size(size) => self.pty_size = Some(size),
             ServerFrame::Ack(client_seq) => {
                 self.predecessor = None;
                 self.outbox.acknowledge(client_seq);
@@ -453,9 +471,9 @@ impl Attachment {
             }
             ServerFrame::Output { seq, reset, data } => {
                 if self.stage == Stage::Showing {
-                    self.take_output(seq, reset, &data);
+                    self.take_output(seq, reset, &data, now);
                 }
-                if self.pinged_at.is_none_or(|at| at + PING_INTERVAL <= now) {
+                if self.pinged_at.is_none_or(|at| at + CLI_PING_INTERVAL <= now) {
                     self.ping(now)?;
                 }
             }
@@ -463,7 +481,11 @@ impl Attachment {
         Ok(())
     }
 
-    fn take_output(&mut self, seq: u64, reset: bool, data: &[u8]) {
+    fn take_output(&mut self, seq: u64, reset: bool, data: &[u8], now: Instant) {
+        if seq == 0 {
+            // No part of the stream: the server cancels what the output stood in before a reset, as we do.
+            return;
+        }
         let mut shown = Vec::with_capacity(data.len());
         if reset && self.shows {
             self.history = None;
@@ -471,8 +493,18 @@ impl Attachment {
             let rows = tty::size().map_or(1, GridSize::rows);
             put_clean_slate(rows, !self.has_shown, &mut shown);
             let mut filter = HistoryFilter::for_reset();
-            filter.put(data, &mut shown);
+            match self.pty_size.filter(|_| std::mem::take(&mut self.repaints)) {
+                Some(size) => {
+                    let (mut screen, mut painted) = (Screen::new(size, 0), Vec::new());
+                    screen.feed(data, None);
+                    screen.put_vt(0, &mut painted);
+                    filter.put(&painted, &mut shown);
+                }
+                None => filter.put(data, &mut shown),
+            }
             filter.finish(&mut shown);
+            self.smeared = false;
+            self.repaint_at = None;
         } else if let Some(filter) = &mut self.history {
             // `seq` is the number of the last byte; the frame may reach from history into live output.
             let first = seq.saturating_sub(data.len() as u64);
@@ -487,8 +519,14 @@ impl Attachment {
             shown.extend_from_slice(data);
         }
         self.cursor = seq;
-        self.has_shown = true;
         self.show(&shown);
+        let is_first = !std::mem::replace(&mut self.has_shown, true);
+        if is_first && reset && self.shows && self.types && !self.target.has_ended && !self.modes.inside() {
+            let what = if self.read_only { "watching" } else { "attached to" };
+            let session: String = self.target.session.chars().filter(|c| !c.is_control()).collect();
+            self.smear(&format!("{what} {session}"));
+            self.repaint_at = Some(now + CLI_GREETING);
+        }
     }
 
     fn show(&mut self, bytes: &[u8]) {
@@ -510,6 +548,9 @@ impl Attachment {
     /// Gives the terminal back, tells what happened, and chooses the exit code.
     fn leave(mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let end = self.end.take().unwrap_or(End::Detached);
+        if self.smeared {
+            self.wipe();
+        }
         if self.shows && self.has_opened {
             self.modes.put_restore(self.output.pending());
             if matches!(end, End::Detached | End::Failed(_)) {
@@ -518,7 +559,7 @@ impl Attachment {
         }
         // All that the program wrote is owed to whoever reads to its end; else a stuck terminal must not hold us.
         let is_owed = matches!(end, End::Exited { .. });
-        let until = (!is_owed).then(|| Instant::now() + LEAVE_TIME_MAX);
+        let until = (!is_owed).then(|| Instant::now() + CLI_LEAVE_TIME_MAX);
         while self.output.pending_bytes() > 0 && until.is_none_or(|until| Instant::now() < until) {
             let fds = [(signals.as_fd(), PollFlags::IN), (self.output.as_fd(), PollFlags::OUT)];
             let [_, output] = tty::wait(fds, until)?;
@@ -539,7 +580,7 @@ impl Attachment {
             }
             End::Exited { code, signal } => {
                 let code = code.or(signal.map(|signal| 128 + signal));
-                if self.interactive {
+                if self.types && self.shows {
                     match code {
                         Some(code) => say(&format!("[session {session} exited with {code}]\n")),
                         None => say(&format!("[session {session} ended]\n")),

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-/// The first wait; each further one doubles.
-const WAIT_FIRST: Duration = Duration::from_millis(200);
-/// A server that comes back is found within this time.
-const WAIT_MAX: Duration = Duration::from_secs(15);
+use crate::limits::{CLI_RETRY_FIRST, CLI_RETRY_MAX};
 
 /// Exponential back-off with jitter: clients of a server that restarts do not return in lockstep.
 pub(super) struct Backoff {
@@ -19,7 +16,7 @@ impl Backoff {
 
     /// The next wait: between half of the step and the whole of it, by `random`.
     pub(super) fn next(&mut self, random: u32) -> Duration {
-        let step = WAIT_FIRST.saturating_mul(1 << self.attempts.min(16)).min(WAIT_MAX);
+        let step = CLI_RETRY_FIRST.saturating_mul(1 << self.attempts.min(16)).min(CLI_RETRY_MAX);
         self.attempts += 1;
         step / 2 + (step / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
@@ -47,6 +44,6 @@ mod tests {
     #[test]
     fn a_thousand_attempts_still_wait_the_maximum() {
         let mut backoff = Backoff { attempts: 1000 };
-        assert_eq!(backoff.next(u32::MAX), WAIT_MAX);
+        assert_eq!(backoff.next(u32::MAX), CLI_RETRY_MAX);
     }
 }

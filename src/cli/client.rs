@@ -3,9 +3,9 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -14,13 +14,9 @@ use serde_json::{Value, json};
 
 use super::values;
 use crate::config;
+use crate::limits::{CLI_ANSWER_TIME_MAX, CLI_CONNECT_TIME_MAX};
 use crate::os::proc;
 use crate::wire::http::{ResponseReader, put_request};
-
-/// A server on the other side of the world has answered by then.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// The longest that a live server thinks about a request.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to the server.
 pub(super) enum Stream {
@@ -136,7 +132,7 @@ impl Endpoint {
             Some(path) => path.clone(),
             None => match std::env::var_os("WHARF_SOCKET").filter(|path| !path.is_empty()) {
                 Some(path) => PathBuf::from(path),
-                None => config::socket_path(&proc::runtime_dir_default()),
+                None => default_socket()?,
             },
         };
         Ok(Endpoint {
@@ -185,16 +181,16 @@ impl Endpoint {
     fn connect(&self) -> Result<Stream, String> {
         let stream = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).and_then(|stream| {
-                stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+                stream.set_read_timeout(Some(CLI_ANSWER_TIME_MAX))?;
+                stream.set_write_timeout(Some(CLI_ANSWER_TIME_MAX))?;
                 Ok(Stream::Unix(stream))
             }),
             Address::Tcp(addresses) => {
                 let mut result = Err(ErrorKind::NotFound.into());
                 for address in addresses {
-                    result = TcpStream::connect_timeout(address, CONNECT_TIME_MAX).and_then(|stream| {
-                        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+                    result = TcpStream::connect_timeout(address, CLI_CONNECT_TIME_MAX).and_then(|stream| {
+                        stream.set_read_timeout(Some(CLI_ANSWER_TIME_MAX))?;
+                        stream.set_write_timeout(Some(CLI_ANSWER_TIME_MAX))?;
                         Ok(Stream::Tcp(stream))
                     });
                     if result.is_ok() {
@@ -270,7 +266,7 @@ impl Endpoint {
                     return Err(format!(
                         "{} has not answered for {} s",
                         self.name(),
-                        ANSWER_TIME_MAX.as_secs()
+                        CLI_ANSWER_TIME_MAX.as_secs()
                     ));
                 }
                 Err(error) => return Err(format!("lost {}: {error}", self.name())),
@@ -337,6 +333,19 @@ impl Endpoint {
             },
         };
         list.ok_or_else(|| format!("{} is no wharf server", self.name()))
+    }
+}
+
+/// The socket of our own server. What another user put in its place would read all that is typed.
+fn default_socket() -> Result<PathBuf, String> {
+    let dir = proc::runtime_dir_default();
+    match std::fs::symlink_metadata(&dir) {
+        Ok(meta) if meta.uid() != proc::own_uid() => Err(format!(
+            "{} belongs to user {}; give the server's socket with --socket",
+            dir.display(),
+            meta.uid()
+        )),
+        Ok(_) | Err(_) => Ok(config::socket_path(&dir)),
     }
 }
 

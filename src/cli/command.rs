@@ -13,10 +13,12 @@ pub(super) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Shells that outlive their clients, over HTTP and WebSocket")
         .long_about(
-            "Runs shells on PTYs, keeps them alive, and serves them to browsers, programs and other terminals.\n\
+            "Runs shells on PTYs, keeps them alive, and serves them to browsers, programs and\n\
+             other terminals.\n\
              \n\
-             `wharf serve` starts the server and prints its URL. The other verbs talk to a running server: to the \
-             one on this machine over its Unix socket, or to any other with --url.",
+             `wharf serve` starts the server and prints its URL. The other verbs talk to a\n\
+             running server: to the one on this machine over its Unix socket, or to any other\n\
+             with --url.",
         )
         .after_long_help(
             "Examples:\n\
@@ -33,8 +35,8 @@ pub(super) fn command() -> Command {
              \x20 WHARF_TOKEN    access token\n\
              \x20 WHARF_LOG      error, warn (default), info or debug; the log goes to stderr\n\
              \n\
-             Exit codes: 0, 1 for an error (one line says what to do), 2 for a wrong command line. `attach` and \
-             `run` exit with the program's code, 128+n after signal n.",
+             Exit codes: 0; 1 for an error, of which one line says what to do; 2 for a wrong\n\
+             command line. `attach` and `run` exit with the program's code, 128+n after signal n.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -115,9 +117,9 @@ fn serve() -> Command {
     Command::new("serve")
         .about("Start the server and print its URLs")
         .long_about(
-            "Starts the server in the foreground. Once it accepts connections, each listener's URL is printed on \
-             a line of its own. A Unix socket of mode 0600, wharf.sock in the runtime directory, is always there \
-             for the other verbs.",
+            "Starts the server in the foreground. Once it accepts connections, each listener's\n\
+             URL is printed on a line of its own. A Unix socket of mode 0600, wharf.sock in the\n\
+             runtime directory, is always there for the other verbs.",
         )
         .after_long_help(
             "Examples:\n\
@@ -131,8 +133,8 @@ fn serve() -> Command {
              \x20 WHARF_TOKEN       the token, when there is no --token-file; shells do not see it\n\
              \x20 WHARF_LOG         error, warn (default), info or debug\n\
              \x20 SHELL             the shell, when there is no --shell\n\
-             \x20 XDG_RUNTIME_DIR, RUNTIME_DIRECTORY    base of the default runtime directory\n\
-             \x20 XDG_STATE_HOME, STATE_DIRECTORY       base of the default state directory",
+             \x20 XDG_RUNTIME_DIR   base of the default runtime directory\n\
+             \x20 XDG_STATE_HOME    base of the default state directory",
         )
         .args([
             option("listen", "ADDRESS", "HOST:PORT, unix:PATH, or fd; repeatable [default: 127.0.0.1:3000]")
@@ -149,8 +151,8 @@ fn serve() -> Command {
                 "replay-bytes",
                 "BYTES",
                 format!("Output kept for replay, per terminal [default: {}]", limits::REPLAY_BYTES),
-                values::REPLAY_BYTES_MIN,
-                values::REPLAY_BYTES_MAX,
+                limits::REPLAY_BYTES_MIN,
+                limits::REPLAY_BYTES_MAX,
             ),
             count(
                 "scrollback",
@@ -166,7 +168,7 @@ fn serve() -> Command {
                 "N",
                 format!("Terminals at once [default: {}]", limits::TERMINALS_MAX),
                 1,
-                values::TERMINALS_MAX,
+                limits::TERMINALS_CEILING,
             ),
             path("shell", "PATH", ValueHint::ExecutablePath, "Shell when a request names none [default: $SHELL]"),
             flag("no-shell-integration", "Start shells without prompt marks and titles"),
@@ -177,9 +179,9 @@ fn new() -> Command {
     connected(Command::new("new"))
         .about("Start a shell in a new session")
         .long_about(
-            "Starts a shell in a session and attaches to it, when standard input and output are a terminal; \
-             otherwise, or with --detached, prints the session id. If the session already has a live terminal, \
-             that one is used.",
+            "Starts a shell in a session and attaches to it, when standard input and output are\n\
+             a terminal; otherwise, or with --detached, prints the session id. If the session\n\
+             already has a live terminal, that one is used.",
         )
         .after_long_help(
             "Examples:\n\
@@ -210,9 +212,10 @@ fn attach() -> Command {
     connected(Command::new("attach"))
         .about("Show a session in this terminal and type into it")
         .long_about(
-            "Attaches this terminal to a session until the program exits, or until the detach key is pressed; then \
-             the session goes on. A lost connection is made again by itself, and nothing typed is lost or sent \
-             twice. With standard input from a pipe, its bytes are typed, and the output goes on until the exit.",
+            "Attaches this terminal to a session until the program exits, or until the detach\n\
+             key is pressed; then the session goes on. A lost connection is made again by itself,\n\
+             and nothing typed is lost or sent twice. With standard input from a pipe, its bytes\n\
+             are typed, and the output goes on until the exit.",
         )
         .after_long_help(
             "Examples:\n\
@@ -222,16 +225,21 @@ fn attach() -> Command {
              \x20 wharf attach --url http://10.0.0.7:3000 --token-file ~/.wharf-token work\n\
              \x20 echo make | wharf attach work > log",
         )
-        .args([session().required(true), flag("read-only", "Only watch: type nothing, change no size").short('r'), detach_key()])
+        .args([
+            session().required(true),
+            flag("read-only", "Only watch: type nothing, change no size").short('r'),
+            detach_key(),
+        ])
 }
 
 fn run() -> Command {
     connected(Command::new("run"))
         .about("Run a command here, shown on the server too")
         .long_about(
-            "Runs a command on a PTY of its own. Its output goes to this terminal and to the server, where it can be \
-             watched and typed into like any session. It goes on when the server is away, and is shown again when \
-             the server is back. Exits with the command's code.",
+            "Runs a command on a PTY of its own. Its output goes to this terminal and to the\n\
+             server, where it can be watched and typed into like any session. It goes on when\n\
+             the server is away, and is shown again when the server is back. Exits with the\n\
+             command's code.",
         )
         .after_long_help(
             "Examples:\n\

@@ -5,9 +5,8 @@
 //! else stands in history passes unchanged.
 
 use super::scan::{Csi, Piece, Scanner, Writer, string_body};
+use crate::limits::CLI_SEQUENCE_BYTES_MAX;
 
-/// Longest sequence that is looked at; no query is near as long.
-const SEQUENCE_BYTES_MAX: usize = 4 << 10;
 const ENQ: u8 = 0x05;
 
 /// The filter for one stretch of history, which may be fed in pieces.
@@ -19,7 +18,7 @@ pub(super) struct HistoryFilter {
 impl HistoryFilter {
     /// For replayed output.
     pub(super) fn new() -> HistoryFilter {
-        HistoryFilter { scanner: Scanner::new(Writer::Program, SEQUENCE_BYTES_MAX), is_reset: false }
+        HistoryFilter { scanner: Scanner::new(Writer::Program, CLI_SEQUENCE_BYTES_MAX), is_reset: false }
     }
 
     /// For a reset, which begins by clearing everything. The user's own scrollback is not the server's to clear, so

@@ -6,9 +6,7 @@
 
 use super::keys::Key;
 use super::scan::{Csi, Piece, Scanner, Writer, string_body};
-
-/// Longest report that is recognised; a longer one (a clipboard) passes as keys.
-const REPORT_BYTES_MAX: usize = 4 << 10;
+use crate::limits::CLI_SEQUENCE_BYTES_MAX;
 
 /// A stretch of input, or the wish to leave.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +36,7 @@ impl Keyboard {
     /// `detach` is the sequence of keys that detaches.
     pub(super) fn new(detach: Vec<Key>) -> Keyboard {
         Keyboard {
-            scanner: Scanner::new(Writer::Terminal, REPORT_BYTES_MAX),
+            scanner: Scanner::new(Writer::Terminal, CLI_SEQUENCE_BYTES_MAX),
             detach,
             pressed: (0, Vec::new()),
             pasting: false,

@@ -1,9 +1,7 @@
 //! Names of keys, and the bytes that a terminal sends for them.
 
 use super::scan::Csi;
-
-/// Keys of the longest detach sequence.
-const SEQUENCE_KEYS_MAX: usize = 4;
+use crate::limits::CLI_DETACH_KEYS_MAX;
 
 const CTRL: u8 = 4;
 const ALT: u8 = 2;
@@ -194,7 +192,9 @@ pub(super) fn parse_sequence(text: &str) -> Result<Vec<Key>, String> {
         Some(Key { base: Base::Char(_), modifiers }) if modifiers & (CTRL | ALT) == 0 => {
             Err(format!("'{text}' would swallow a plain key; begin with one like C-\\ or C-a"))
         }
-        _ if keys.len() > SEQUENCE_KEYS_MAX => Err(format!("at most {SEQUENCE_KEYS_MAX} keys can detach")),
+        _ if keys.len() > CLI_DETACH_KEYS_MAX => {
+            Err(format!("at most {CLI_DETACH_KEYS_MAX} keys can detach"))
+        }
         _ => Ok(keys),
     }
 }

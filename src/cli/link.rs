@@ -2,20 +2,15 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::PollFlags;
 use serde_json::Value;
 
 use super::client::{Endpoint, Stream, random, refusal};
-use crate::limits::{MESSAGE_BYTES_MAX, READ_BYTES, SILENCE_MAX};
+use crate::limits::{CLI_MESSAGE_BYTES_MAX, CLI_OPEN_TIME_MAX, READ_BYTES, SILENCE_MAX};
 use crate::wire::http::{ResponseReader, put_request};
 use crate::wire::websocket::{Codec, Message, Opcode, accept_key, client_key, put_masked};
-
-/// Connected and upgraded by then, or given up.
-const OPEN_TIME_MAX: Duration = Duration::from_secs(15);
-/// A reset of the largest screen is one message.
-const RESET_BYTES_MAX: usize = 32 * MESSAGE_BYTES_MAX;
 
 /// What happened on the websocket.
 pub(super) enum Event {
@@ -90,7 +85,7 @@ impl Link {
             stream,
             phase: Phase::Connecting,
             key,
-            codec: Codec::client(RESET_BYTES_MAX),
+            codec: Codec::client(CLI_MESSAGE_BYTES_MAX),
             input: Vec::new(),
             output,
             sent: 0,
@@ -126,7 +121,7 @@ impl Link {
     /// When to look again although nothing came: the server has been silent for too long then.
     pub(super) fn deadline(&self) -> Instant {
         match self.phase {
-            Phase::Connecting | Phase::Upgrading(_) => self.started_at + OPEN_TIME_MAX,
+            Phase::Connecting | Phase::Upgrading(_) => self.started_at + CLI_OPEN_TIME_MAX,
             Phase::Open | Phase::Over => self.heard_at + SILENCE_MAX,
         }
     }
@@ -141,6 +136,10 @@ impl Link {
                 Ok(Ok(())) => self.phase = Phase::Upgrading(ResponseReader::new()),
                 Ok(Err(error)) | Err(error) => return self.fail(io::Error::from(error).to_string()),
             }
+        }
+        if !reads {
+            // Who does not listen cannot call the other silent.
+            self.heard_at = now;
         }
         self.write();
         if reads && ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
@@ -249,11 +248,6 @@ impl Link {
         if !matches!(self.phase, Phase::Connecting | Phase::Over) {
             self.write();
         }
-    }
-
-    /// Queues a close.
-    pub(super) fn close(&mut self) {
-        self.codec.close(1000, "", &mut self.output);
     }
 }
 

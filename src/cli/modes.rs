@@ -5,11 +5,7 @@
 //! are followed through the output.
 
 use super::scan::{Csi, Piece, Scanner, Writer, string_body};
-
-/// Longest sequence that is understood; mode switches are short.
-const SEQUENCE_BYTES_MAX: usize = 256;
-/// Kitty's own limit is lower; a program that pushes without end is not followed further.
-const KEYBOARD_PUSHES_MAX: u32 = 64;
+use crate::limits::{CLI_KEYBOARD_PUSHES_MAX, CLI_SEQUENCE_BYTES_MAX};
 
 /// Off: application cursor keys, reverse video, origin, mouse of every kind and encoding, focus reports,
 /// paste brackets, in-band resize, colour scheme reports, synchronized output, margins. On: wrap, cursor.
@@ -41,7 +37,7 @@ struct Seen {
 
 impl OuterModes {
     pub(super) fn new() -> OuterModes {
-        OuterModes { scanner: Scanner::new(Writer::Program, SEQUENCE_BYTES_MAX), seen: Seen::default() }
+        OuterModes { scanner: Scanner::new(Writer::Program, CLI_SEQUENCE_BYTES_MAX), seen: Seen::default() }
     }
 
     /// Takes what was written to the outer terminal.
@@ -54,9 +50,9 @@ impl OuterModes {
         });
     }
 
-    /// Whether the alternate screen is shown.
-    pub(super) fn alternate(&self) -> bool {
-        self.seen.alternate.is_some()
+    /// Whether the output stands inside a sequence.
+    pub(super) fn inside(&self) -> bool {
+        self.scanner.inside()
     }
 
     /// Appends what gives the user's terminal back as it was, and forgets all that was seen.
@@ -115,7 +111,7 @@ impl Seen {
                 self.alternate = None;
             }
             (b'>', b"", b'u') => {
-                self.keyboard[screen] = (self.keyboard[screen] + 1).min(KEYBOARD_PUSHES_MAX);
+                self.keyboard[screen] = (self.keyboard[screen] + 1).min(CLI_KEYBOARD_PUSHES_MAX);
             }
             (b'<', b"", b'u') => {
                 self.keyboard[screen] = self.keyboard[screen].saturating_sub(count.max(1));

@@ -5,11 +5,9 @@
 
 use std::collections::VecDeque;
 
+use crate::limits::CLI_IN_FLIGHT_BYTES_MAX;
 use crate::terminal::{Act, ClientFrame};
 use crate::wire::terminal_frames::client_frame_json;
-
-/// Above this many bytes in flight no more input is read: a server that does not take it holds it back here.
-const IN_FLIGHT_BYTES_MAX: usize = 1 << 20;
 
 /// Frames in flight, in order.
 pub(super) struct Outbox {
@@ -64,7 +62,7 @@ impl Outbox {
 
     /// Input is to be held back.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes >= IN_FLIGHT_BYTES_MAX
+        self.bytes >= CLI_IN_FLIGHT_BYTES_MAX
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ArgMatches;
 use rustix::event::PollFlags;
@@ -22,8 +22,9 @@ use super::tty::{self, Output, RawMode};
 use super::verbs::{chosen_session, chosen_size};
 use super::{Failure, complain};
 use crate::limits::{
-    HANGUP_GRACE, INPUT_BYTES_MAX, OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTPUT_FRAME_BYTES_MAX,
-    READ_BYTES, SCROLLBACK_LINES,
+    CLI_LEAVE_TIME_MAX, CLI_OUTPUT_BYTES_MAX, CLI_REGISTER_TIME_MAX, DRAIN_GRACE, HANGUP_GRACE,
+    INPUT_BYTES_MAX, OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTPUT_FRAME_BYTES_MAX, READ_BYTES,
+    SCROLLBACK_LINES,
 };
 use crate::os::pty;
 use crate::os::signals::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGWINCH, Signals};
@@ -32,15 +33,6 @@ use crate::terminal::GridSize;
 use crate::terminal::screen::Screen;
 use crate::wire::agent_frames::{ToAgent, exit_json, parse_to_agent};
 use crate::wire::websocket::Message;
-
-/// Output that this terminal has not taken; above it the command is not read, as by any terminal.
-const OUTPUT_BYTES_MAX: usize = 64 << 10;
-/// How long the command waits for the server's word before it starts without it.
-const REGISTER_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long the server may take to read the last output.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(5);
-/// A background job can hold the PTY after the command is gone; its output is drained for this long at most.
-const DRAIN_TIME_MAX: Duration = crate::limits::DRAIN_GRACE;
 
 pub(super) fn run(options: &ArgMatches) -> Result<u8, Failure> {
     let endpoint = Endpoint::from_options(options)?;
@@ -140,7 +132,7 @@ impl Mirror {
     /// Registers before the command starts. A server that refuses is an error, since then something is wrong with
     /// what was asked; one that is not there is not.
     fn register_first(&mut self) -> Result<(), String> {
-        let until = Instant::now() + REGISTER_TIME_MAX;
+        let until = Instant::now() + CLI_REGISTER_TIME_MAX;
         if let Err(error) = self.connect(Instant::now()) {
             complain(&format!("{error}; the command runs, and is shown there once the server is up"));
             self.lose(Instant::now());
@@ -272,14 +264,14 @@ impl Run {
         let when = |wanted: bool, flags: PollFlags| if wanted { flags } else { PollFlags::empty() };
         let stdin = rustix::stdio::stdin();
         let (has_room, takes) =
-            (self.output.pending_bytes() < OUTPUT_BYTES_MAX, self.input.len() < INPUT_BYTES_MAX);
+            (self.output.pending_bytes() < CLI_OUTPUT_BYTES_MAX, self.input.len() < INPUT_BYTES_MAX);
         let master = when(self.master_open && has_room, PollFlags::IN)
             | when(self.master_open && !self.input.is_empty(), PollFlags::OUT);
         let link = self.mirror.link.as_ref();
         let deadlines = [
             link.map(Link::deadline),
             self.mirror.retry_at,
-            self.gone_at.map(|at| at + DRAIN_TIME_MAX),
+            self.gone_at.map(|at| at + DRAIN_GRACE),
             self.hung_up_at.map(|at| at + HANGUP_GRACE),
         ];
         let [_, stdin, output, socket, master] = tty::wait(
@@ -355,7 +347,7 @@ impl Run {
             self.hung_up_at = None;
             spawn::kill_session(self.child.pid);
         }
-        if self.gone_at.is_some_and(|at| at + DRAIN_TIME_MAX <= now) {
+        if self.gone_at.is_some_and(|at| at + DRAIN_GRACE <= now) {
             self.master_open = false;
         }
     }
@@ -451,7 +443,7 @@ impl Run {
         if self.shows {
             self.modes.put_restore(self.output.pending());
         }
-        let until = Instant::now() + LEAVE_TIME_MAX;
+        let until = Instant::now() + CLI_LEAVE_TIME_MAX;
         let mut told = false;
         loop {
             let now = Instant::now();

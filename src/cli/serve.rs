@@ -16,7 +16,11 @@ const LISTEN_DEFAULT: &str = "127.0.0.1:3000";
 pub(super) fn serve(options: &ArgMatches) -> Result<u8, Failure> {
     let config = config(options)?;
     let server = Server::bind(config).map_err(|error| error.to_string())?;
-    print(&server.urls().iter().map(|url| format!("{url}\n")).collect::<String>())?;
+    match print(&server.urls().iter().map(|url| format!("{url}\n")).collect::<String>()) {
+        // Whoever read the URLs may have left; the server is not for them alone.
+        Ok(()) | Err(Failure::Quiet) => {}
+        Err(failure) => return Err(failure),
+    }
     server.run().map_err(|error| format!("the server stopped: {error}"))?;
     Ok(0)
 }

@@ -9,12 +9,9 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use super::modes::OuterModes;
-use crate::limits::READ_BYTES;
+use crate::limits::{CLI_BLOCKING_WRITE_BYTES_MAX, READ_BYTES};
 use crate::os::pty;
 use crate::terminal::GridSize;
-
-/// Most that is written at once to a descriptor that may block: what a pipe that polls as writable takes.
-const BLOCKING_WRITE_BYTES_MAX: usize = 512;
 
 /// Standard input in raw mode until this is dropped.
 pub(super) struct RawMode {
@@ -59,9 +56,9 @@ pub(super) fn size() -> Option<GridSize> {
     GridSize::new(u64::from(cols), u64::from(rows))
 }
 
-/// Whether a person sits there: standard input and output are a terminal.
-pub(super) fn is_interactive() -> bool {
-    isatty(rustix::stdio::stdin()) && shows()
+/// Whether standard input is a terminal.
+pub(super) fn types() -> bool {
+    isatty(rustix::stdio::stdin())
 }
 
 /// Whether standard input is a pipe, a socket or a file, as opposed to a terminal or `/dev/null`.
@@ -133,7 +130,7 @@ impl Output {
                 Some(own) => rustix::io::write(own, rest),
                 None => rustix::io::write(
                     rustix::stdio::stdout(),
-                    &rest[..rest.len().min(BLOCKING_WRITE_BYTES_MAX)],
+                    &rest[..rest.len().min(CLI_BLOCKING_WRITE_BYTES_MAX)],
                 ),
             };
             match wrote {

@@ -5,18 +5,6 @@ use std::time::Duration;
 use crate::limits;
 use crate::terminal::GridSize;
 
-/// The screen model must catch up before the ring evicts what it has not seen (`limits.rs`).
-pub(super) const REPLAY_BYTES_MIN: usize = 1 << 20;
-/// Per terminal; a ring larger than this is a log, and belongs in a file.
-pub(super) const REPLAY_BYTES_MAX: usize = 1 << 30;
-/// Terminals need three descriptors each, of which a process can have about a million.
-pub(super) const TERMINALS_MAX: usize = 100_000;
-/// A year: longer is "for ever", and no clock can count it wrong.
-const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
-
-const _: () =
-    assert!(limits::SCREEN_LAG_BYTES_MAX + limits::PTY_BITE_BYTES + limits::READ_BYTES < REPLAY_BYTES_MIN);
-
 /// `120x36`.
 pub(super) fn parse_size(text: &str) -> Result<GridSize, String> {
     text.split_once(['x', 'X'])
@@ -38,7 +26,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         .parse::<u64>()
         .ok()
         .and_then(|number| Some(Duration::from_secs(number.checked_mul(unit?)?)))
-        .filter(|duration| *duration <= DURATION_MAX)
+        .filter(|duration| *duration <= limits::LINGER_MAX)
         .ok_or_else(|| "write seconds, or a number with s, m, h or d, up to a year".into())
 }
 
@@ -49,7 +37,7 @@ pub(super) fn parse_base_path(text: &str) -> Result<String, String> {
     }
     let good = |segment: &str| {
         !segment.is_empty()
-            && segment.trim_matches('.') != ""
+            && !segment.trim_matches('.').is_empty()
             && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
     };
     match text.strip_prefix('/') {

@@ -16,11 +16,9 @@ use super::keys::Key;
 use super::table::{duration_text, table, unix_seconds};
 use super::{Failure, command, complain, print, print_bytes, tty};
 use crate::config::{check_token, read_token_file};
-use crate::limits::BODY_BYTES_MAX;
+use crate::limits::CLI_SEND_BYTES_MAX;
 use crate::terminal::GridSize;
 
-/// One request of `send --stdin`: as JSON it is at most six times as long, and must fit in a body.
-const SEND_BYTES_MAX: usize = BODY_BYTES_MAX / 8;
 /// The size of a terminal that nobody shows yet.
 const SIZE_DEFAULT: (u64, u64) = (80, 24);
 
@@ -81,7 +79,7 @@ pub(super) fn new(options: &ArgMatches) -> Result<u8, Failure> {
     if let Some(args) = options.get_many::<String>("args") {
         body["args"] = args.cloned().collect();
     }
-    let attaches = !options.get_flag("detached") && tty::is_interactive();
+    let attaches = !options.get_flag("detached") && tty::types() && tty::shows();
     let (status, answer) = endpoint.ask("POST", "/v1/terminals", Some(&body))?;
     let id = match answer["terminalId"].as_str() {
         Some(id) if matches!(status, 200 | 201) => id.to_owned(),
@@ -95,7 +93,7 @@ pub(super) fn new(options: &ArgMatches) -> Result<u8, Failure> {
         return Ok(0);
     }
     let target = match status {
-        201 => Target { id, session, size: Some(size), is_new: true },
+        201 => Target { id, session, size: Some(size), is_new: true, has_ended: false },
         _ => Target::of(&endpoint.find(&session)?),
     };
     Attachment::new(endpoint, target, options)?.run()
@@ -178,7 +176,7 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
         let mut held = Vec::new();
         // In pieces of whole characters: an endless input is no endless memory.
         loop {
-            let read = stdin.by_ref().take(SEND_BYTES_MAX as u64).read_to_end(&mut held);
+            let read = stdin.by_ref().take(CLI_SEND_BYTES_MAX as u64).read_to_end(&mut held);
             let read = read.map_err(|error| format!("cannot read standard input: {error}"))?;
             let whole = if read == 0 { held.len() } else { whole_characters(&held) };
             type_in(&String::from_utf8_lossy(&held[..whole]))?;
@@ -202,7 +200,8 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
 fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
-        let (piece, rest) = text.split_at(text.floor_char_boundary(SEND_BYTES_MAX));
+        let (piece, rest) =
+            text.split_at(whole_characters(&text.as_bytes()[..text.len().min(CLI_SEND_BYTES_MAX)]));
         pieces.push(piece);
         text = rest;
     }
@@ -316,12 +315,19 @@ pub(super) fn man() -> Result<u8, Failure> {
         man.render_options_section(&mut part).map_err(failed)?;
         man.render_extra_section(&mut part).map_err(failed)?;
         // Sections of the verb's own page are subsections of this one.
-        page.extend_from_slice(String::from_utf8_lossy(&part).replace(".SH ", ".SS ").as_bytes());
+        page.extend_from_slice(examples(&part).replace(".SH ", ".SS ").as_bytes());
     }
-    man.render_extra_section(&mut page).map_err(failed)?;
+    let mut part = Vec::new();
+    man.render_extra_section(&mut part).map_err(failed)?;
+    page.extend_from_slice(examples(&part).as_bytes());
     man.render_version_section(&mut page).map_err(failed)?;
     print_bytes(&page)?;
     Ok(0)
+}
+
+/// The text after the options, under its right name and with its lines as they are.
+fn examples(part: &[u8]) -> String {
+    format!("{}.fi\n", String::from_utf8_lossy(part).replace(".SH EXTRA\n", ".SH EXAMPLES\n.nf\n"))
 }
 
 #[cfg(test)]
@@ -342,9 +348,9 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let text = "é".repeat(SEND_BYTES_MAX);
+        let text = "é".repeat(CLI_SEND_BYTES_MAX);
         assert_eq!(pieces(&text).concat(), text);
-        assert!(pieces(&text).iter().all(|piece| piece.len() <= SEND_BYTES_MAX && !piece.is_empty()));
+        assert!(pieces(&text).iter().all(|piece| piece.len() <= CLI_SEND_BYTES_MAX && !piece.is_empty()));
     }
 
     #[test]

@@ -6,9 +6,12 @@ use super::Server;
 use super::connection::{AgentSocket, Phase};
 use super::hosted::{Hosted, Origin};
 use super::source::Key;
-use crate::terminal::{Exit, GridSize, Terminal};
+use crate::terminal::{Act, Exit, GridSize, Terminal};
 use crate::wire::agent_frames::{AgentFrame, parse_agent, put_registered};
 use crate::wire::websocket::Codec;
+
+/// What the agent's own terminal is called among the clients that set the size.
+const AGENT: &str = "agent:";
 
 impl Server {
     /// The connection becomes the owner of a new terminal of this session; a former one is replaced.
@@ -64,6 +67,15 @@ impl Server {
                     self.finish(terminal, Exit { code: exit_code, signal: None }, now);
                 }
                 self.end_connection(key, 1000, "the terminal has ended", now);
+            }
+            Ok(AgentFrame::Resize(size)) => {
+                let Some(terminal) = self.owned_by(key) else { return };
+                let Some(hosted) = self.terminals.get_mut(terminal) else { return };
+                // The agent's own terminal is one more client, and a person is at it.
+                for act in [Act::Resize(size), Act::Focus] {
+                    hosted.terminal.act(AGENT, key.number(), &act);
+                }
+                self.terminal_changed(terminal, now);
             }
             Err(message) => self.terminal_error(key, &message),
         }

@@ -10,8 +10,11 @@ use mio::{Interest, Registry, Token};
 use super::reader::Reader;
 use super::source::Key;
 use crate::flow::Outbound;
-use crate::limits::{BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX};
+use crate::limits::{
+    ANSWERS_BYTES_MAX, BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX,
+};
 use crate::os::listen::{Peer, Stream};
+use crate::terminal::ClientFrame;
 use crate::wire::http::{RequestReader, Stage};
 use crate::wire::websocket::Codec;
 
@@ -27,6 +30,8 @@ pub(super) struct Connection {
     pub(super) incoming: Vec<u8>,
     pub(super) outbound: Outbound,
     pub(super) phase: Phase,
+    /// Answers (acks, pongs, errors) that were queued while the queue was full of output.
+    pub(super) answers_bytes: usize,
     /// It leaves at the end of this turn.
     pub(super) doomed: bool,
     /// The kernel may hold bytes that we have not read: no event will say so again.
@@ -78,6 +83,8 @@ pub(super) struct TerminalSocket {
     pub(super) terminal: Key,
     pub(super) codec: Codec,
     pub(super) reader: Reader,
+    /// Input that waits until the program has read some of what it was given.
+    pub(super) held: Option<ClientFrame>,
 }
 
 /// The socket of an agent that owns a terminal.
@@ -103,6 +110,7 @@ impl Connection {
             incoming: Vec::new(),
             outbound: Outbound::default(),
             phase: Phase::Request { reader: RequestReader::new(), stage: Stage::Idle, served: 0 },
+            answers_bytes: 0,
             doomed: false,
             unread: false,
             ended: false,
@@ -133,6 +141,15 @@ impl Connection {
             }
             Phase::Events(EventSocket { codec: None, .. }) => Some(self.stage_at + PING_AFTER),
             Phase::Closing => Some(self.stage_at + CLOSING_MAX),
+        }
+    }
+
+    /// Whether the peer must take what is queued before more of it is read. A slow link full of output does
+    /// not keep a Ctrl-C from being heard; answers to a peer that reads none of them do have a bound.
+    pub(super) fn must_drain(&self) -> bool {
+        match self.phase {
+            Phase::Request { .. } | Phase::Closing => self.outbound.is_full(),
+            Phase::Terminal(_) | Phase::Agent(_) | Phase::Events(_) => self.answers_bytes > ANSWERS_BYTES_MAX,
         }
     }
 

@@ -113,6 +113,7 @@ impl Server {
         }
         if drained {
             let stalled = connection.stalled;
+            connection.answers_bytes = 0;
             self.work.thirsty.push(key);
             if stalled {
                 self.queue_again(key);

@@ -289,7 +289,7 @@ impl Server {
         }
         self.finish_if_drained(key, now);
         if let Some(hosted) = self.terminals.get_mut(key)
-            && hosted.linger_until.is_some_and(|at| at <= now)
+            && hosted.linger_until.take_if(|at| *at <= now).is_some()
         {
             self.work.doomed_terminals.push(key);
         }
@@ -395,6 +395,9 @@ impl Server {
     /// Shows the terminal's title on its panes.
     fn record_title(&mut self, key: Key) {
         let Some(hosted) = self.terminals.get(key) else { return };
+        if self.by_session.get(&hosted.session_id).is_some_and(|current| *current != key) {
+            return; // its session has another terminal by now
+        }
         let Recorded { title, activity } = hosted.terminal.recorded_title();
         let changed = self.registry.set_live(&hosted.session_id, title.as_deref(), *activity);
         if !changed.is_empty() {

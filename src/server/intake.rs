@@ -12,6 +12,7 @@ use crate::limits::{ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, SOCKET_BITE_BYTES
 use crate::os::listen::{self, AcceptFailure, Stream};
 use crate::os::{pty, spawn};
 use crate::wire::http::{Reject, Response, Stage, put_continue, put_response};
+use crate::wire::rest::SSE_KEEP_ALIVE;
 use crate::wire::websocket::{self, Message};
 
 /// What came of digesting what was read.
@@ -75,7 +76,8 @@ impl Server {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
                 Source::Terminal(key) => self.read_terminal(key, now),
-                Source::Signals | Source::Listener(_) => {}
+                Source::Listener(slot) => self.accept(slot, now),
+                Source::Signals => {}
             }
         }
     }
@@ -139,8 +141,7 @@ impl Server {
             }
         }
         // More may wait than one bite.
-        let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-        self.deadlines.ask(now, Source::Listener(slot), &mut listening.asked);
+        self.work.again.push(Source::Listener(slot));
     }
 
     /// Reads one bite of a socket and digests it.
@@ -208,20 +209,17 @@ impl Server {
             if connection.doomed {
                 return Digested::All;
             }
-            if connection.outbound.is_full() {
+            if connection.must_drain() {
                 connection.stalled = true;
                 return Digested::Stalled;
             }
-            let terminal = match &connection.phase {
-                Phase::Terminal(socket) => Some(socket.terminal),
-                Phase::Request { .. } | Phase::Agent(_) | Phase::Events(_) | Phase::Closing => None,
-            };
-            if let Some(hosted) = terminal.and_then(|key| self.terminals.get_mut(key))
-                && hosted.input_is_full()
+            if let Phase::Terminal(socket) = &mut connection.phase
+                && let Some(frame) = socket.held.take()
             {
-                hosted.senders.push(key);
-                connection.stalled = true;
-                return Digested::Stalled;
+                if !self.apply_frame(key, frame, now) {
+                    return Digested::Stalled;
+                }
+                continue;
             }
             connection.stalled = false;
             let next = next_step(connection, now);
@@ -345,7 +343,7 @@ impl Server {
                     self.queue_write(key);
                 }
                 Phase::Events(events) if events.codec.is_none() => {
-                    connection.outbound.put(|out| out.extend_from_slice(b": still here\n\n"));
+                    connection.outbound.put(|out| out.extend_from_slice(SSE_KEEP_ALIVE));
                     connection.stage_at = now;
                     self.queue_write(key);
                 }
@@ -367,7 +365,7 @@ impl Server {
 }
 
 fn next_step(connection: &mut Connection, now: Instant) -> Next {
-    let Connection { phase, incoming, outbound, stage_at, .. } = connection;
+    let Connection { phase, incoming, outbound, stage_at, answers_bytes, .. } = connection;
     let codec = match phase {
         Phase::Request { reader, stage, served } => {
             let read = reader.next(incoming);
@@ -403,7 +401,12 @@ fn next_step(connection: &mut Connection, now: Instant) -> Next {
             return Next::Drop;
         }
     };
-    match outbound.put(|out| codec.read(incoming, out)) {
+    let before = outbound.waiting().len();
+    let read = outbound.put(|out| codec.read(incoming, out));
+    if outbound.is_full() {
+        *answers_bytes += outbound.waiting().len() - before;
+    }
+    match read {
         Ok(Some(message)) => Next::Message(message),
         Ok(None) => {
             if incoming.is_empty() {

@@ -35,7 +35,7 @@ use self::source::{Key, Source};
 use self::trust::Trust;
 use crate::Config;
 use crate::flow::Deadlines;
-use crate::limits::{READ_BYTES, SHUTDOWN_GRACE};
+use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, TERMINALS_CEILING};
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
@@ -75,6 +75,8 @@ pub struct Server {
     trust: Trust,
     scripts: Option<ScriptsDir>,
     deadlines: Deadlines<Source>,
+    /// The deadlines that are being answered.
+    expired: Vec<(Instant, Source)>,
     work: Work,
     /// Where every read lands first.
     scratch: Vec<u8>,
@@ -138,6 +140,7 @@ impl Server {
     /// server, a directory that cannot be made private.
     pub fn bind(mut config: Config) -> Result<Server, BindError> {
         let failed = |what: &str, error: io::Error| BindError(format!("{what}: {error}"));
+        config.terminals_max = config.terminals_max.min(TERMINALS_CEILING);
         let _ = proc::raise_descriptor_limit();
         proc::private_dir(&config.runtime_dir).map_err(BindError)?;
         proc::private_dir(&config.state_dir).map_err(BindError)?;
@@ -214,6 +217,7 @@ impl Server {
             event_readers: Vec::new(),
             scripts,
             deadlines: Deadlines::default(),
+            expired: Vec::new(),
             work: Work::default(),
             scratch: vec![0; READ_BYTES],
             readers: Vec::new(),
@@ -287,11 +291,17 @@ impl Server {
     }
 
     fn fire_deadlines(&mut self, now: Instant) {
-        while let Some((when, source)) = self.deadlines.expired(now) {
+        let mut expired = std::mem::take(&mut self.expired);
+        // All of them first: who asks again for a moment that has passed is asked in the next turn.
+        expired.extend(std::iter::from_fn(|| self.deadlines.expired(now)));
+        for (when, source) in expired.drain(..) {
             // Only the soonest wish of an owner counts; what it wished before is answered by asking anew.
             let asked = match source {
                 Source::Signals => &mut self.asked,
-                Source::Listener(slot) => &mut self.listeners[usize::from(slot)].asked,
+                Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
+                    Some(listening) => &mut listening.asked,
+                    None => continue,
+                },
                 Source::Connection(key) => match self.connections.get_mut(key) {
                     Some(connection) => &mut connection.asked,
                     None => continue,
@@ -311,6 +321,7 @@ impl Server {
                 Source::Terminal(key) => self.terminal_due(key, now),
             }
         }
+        self.expired = expired;
     }
 
     /// SIGTERM: nobody is accepted any more, sockets are told, shells are hung up. A second one does not wait.

@@ -18,7 +18,7 @@ use crate::wire::http::{Method, Reject, Request, Response, put_response, put_str
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
 use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::accept_key;
-use crate::workspace::panes::{Change, Put, RegistryError};
+use crate::workspace::panes::{Change, Put};
 
 /// What a request gets.
 enum Answer {
@@ -92,7 +92,8 @@ impl Server {
     fn answer_to(&mut self, key: Key, request: &Request, now: Instant) -> Answered {
         let Some(connection) = self.connections.get_mut(key) else { return Err(not_found()) };
         self.trust.check_site(request, &connection.peer)?;
-        let Some(path) = request.path.strip_prefix(self.config.base_path.as_str()) else {
+        let path = request.path.strip_prefix(self.config.base_path.as_str());
+        let Some(path) = path.filter(|path| path.is_empty() || path.starts_with('/')) else {
             return Err(not_found());
         };
         if path.is_empty() {
@@ -299,8 +300,9 @@ impl Server {
             ["socket"] => {
                 only(request, "GET", &[Method::Get])?;
                 let cursor = number(request, "lastOutputSeq")?.unwrap_or(0);
-                let protocol = match request.query("protocol").as_deref() {
-                    Some("2") => Protocol::Two,
+                let protocol = match number(request, "protocol")? {
+                    Some(2) => Protocol::Two,
+                    // A server that does not know a protocol ignores the wish for it.
                     _ => Protocol::One,
                 };
                 Ok(Answer::Socket(Upgrade::Terminal { terminal: key, cursor, protocol }))
@@ -391,17 +393,17 @@ impl Server {
             }
             ([id], Method::Put) => {
                 let put = self.registry.put_workspace(id, rest::parse_workspace(&request.body)?);
-                let status = self.told_put(put.map_err(refused)?);
+                let status = self.told_put(put?);
                 json(status, &rest::workspace_json(self.registry.workspace(id).ok_or_else(not_found)?))
             }
             ([id], Method::Patch) => {
                 let patch = rest::parse_workspace_patch(&request.body)?;
-                let change = self.registry.patch_workspace(id, patch).map_err(refused)?;
+                let change = self.registry.patch_workspace(id, patch)?;
                 self.told(change);
                 json(200, &rest::workspace_json(self.registry.workspace(id).ok_or_else(not_found)?))
             }
             ([id], Method::Delete) => {
-                let change = self.registry.delete_workspace(id).map_err(refused)?;
+                let change = self.registry.delete_workspace(id)?;
                 self.told(Some(change));
                 Ok(Answer::Response(Response::empty(204)))
             }
@@ -415,16 +417,16 @@ impl Server {
             ([id, "panes", pane], Method::Get | Method::Head) => self.pane(200, id, pane),
             ([id, "panes", pane], Method::Put) => {
                 let put = self.registry.put_pane(id, pane, rest::parse_pane(&request.body)?);
-                let status = self.told_put(put.map_err(refused)?);
+                let status = self.told_put(put?);
                 self.pane(status, id, pane)
             }
             ([id, "panes", pane], Method::Patch) => {
                 let change = self.registry.patch_pane(id, pane, rest::parse_pane_patch(&request.body)?);
-                self.told(change.map_err(refused)?);
+                self.told(change?);
                 self.pane(200, id, pane)
             }
             ([id, "panes", pane], Method::Delete) => {
-                let change = self.registry.delete_pane(id, pane).map_err(refused)?;
+                let change = self.registry.delete_pane(id, pane)?;
                 self.told(Some(change));
                 Ok(Answer::Response(Response::empty(204)))
             }
@@ -512,16 +514,6 @@ fn number(request: &Request, name: &str) -> Result<Option<u64>, Reject> {
     match text.parse() {
         Ok(number) if text.bytes().all(|b| b.is_ascii_digit()) => Ok(Some(number)),
         _ => Err(Reject::new(400, format!("{name} must be a whole number"))),
-    }
-}
-
-fn refused(error: RegistryError) -> Reject {
-    match error {
-        RegistryError::UnknownWorkspace => Reject::new(404, "there is no workspace of that id"),
-        RegistryError::UnknownPane => Reject::new(404, "there is no pane of that id in this workspace"),
-        RegistryError::DefaultWorkspaceStays => Reject::new(409, "the default workspace stays"),
-        RegistryError::TooManyWorkspaces => Reject::new(429, "there are too many workspaces"),
-        RegistryError::TooManyPanes => Reject::new(429, "there are too many panes"),
     }
 }
 

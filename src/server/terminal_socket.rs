@@ -8,7 +8,7 @@ use super::hosted::Origin;
 use super::reader::Reader;
 use super::source::Key;
 use crate::os::pty;
-use crate::terminal::After;
+use crate::terminal::{Act, After, ClientFrame};
 use crate::wire::terminal_frames::{Incoming, Protocol, parse_client, put_ack, put_error, put_pong};
 use crate::wire::websocket::Codec;
 
@@ -21,7 +21,7 @@ impl Server {
         hosted.attached.push(key);
         let reader = Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
         let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);
-        connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader });
+        connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader, held: None });
         self.ask_connection(key);
         // What the program asked before is answered by the screen; what it asks from now on, by clients.
         self.terminal_grew(terminal);
@@ -32,7 +32,6 @@ impl Server {
         let Some(Connection { phase: Phase::Terminal(socket), .. }) = self.connections.get_mut(key) else {
             return;
         };
-        let terminal = socket.terminal;
         let frame = match parse_client(text, socket.reader.protocol()) {
             Ok(Incoming::Frame(frame)) => frame,
             Ok(Incoming::Ping { t, srtt }) => {
@@ -43,7 +42,22 @@ impl Server {
             }
             Err(message) => return self.terminal_error(key, &message),
         };
-        let Some(hosted) = self.terminals.get_mut(terminal) else { return };
+        self.apply_frame(key, frame, now);
+    }
+
+    /// Applies and acknowledges a frame; false when it is input that must wait for the program to read, and
+    /// with it all that this client sent later.
+    pub(super) fn apply_frame(&mut self, key: Key, frame: ClientFrame, now: Instant) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else { return true };
+        let Phase::Terminal(socket) = &mut connection.phase else { return true };
+        let terminal = socket.terminal;
+        let Some(hosted) = self.terminals.get_mut(terminal) else { return true };
+        if matches!(frame.act, Act::Input { .. }) && hosted.input_is_full() {
+            socket.held = Some(frame);
+            connection.stalled = true;
+            hosted.senders.push(key);
+            return false;
+        }
         let after = hosted.terminal.apply(key.number(), &frame);
         self.answer(key, |out| put_ack(frame.client_seq, out));
         match after {
@@ -53,6 +67,7 @@ impl Server {
             After::Refused(why) => self.terminal_error(key, why),
         }
         self.terminal_changed(terminal, now);
+        true
     }
 
     fn clear(&mut self, key: Key, now: Instant) {
@@ -81,7 +96,11 @@ impl Server {
     /// Appends to what the connection is sent.
     pub(super) fn answer(&mut self, key: Key, put: impl FnOnce(&mut Vec<u8>)) {
         if let Some(connection) = self.connections.get_mut(key) {
+            let before = connection.outbound.waiting().len();
             connection.outbound.put(put);
+            if connection.outbound.is_full() {
+                connection.answers_bytes += connection.outbound.waiting().len() - before;
+            }
             self.queue_write(key);
         }
     }

@@ -29,6 +29,7 @@ impl Utf8Seam {
                 }
                 Err(None) => {
                     self.held_bytes += 1;
+                    self.since = Some(now);
                     rest = &rest[1..];
                 }
                 // The new byte does not continue it, and is looked at again by itself.
@@ -103,6 +104,15 @@ mod tests {
     fn a_character_cut_anywhere_comes_out_whole() {
         let pieces: Vec<&[u8]> = "─😀".as_bytes().chunks(1).collect();
         assert_eq!(passed(&pieces), ("─😀".into(), false));
+    }
+
+    #[test]
+    fn the_hold_counts_from_the_last_byte_that_came() {
+        let (mut seam, start) = (Utf8Seam::default(), Instant::now());
+        seam.pass(b"\xf0", start, |_| {});
+        let later = start + UTF8_HOLD / 2;
+        seam.pass(b"\x9f", later, |_| {});
+        assert_eq!(seam.deadline(), Some(later + UTF8_HOLD));
     }
 
     #[test]

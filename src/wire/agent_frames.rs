@@ -1,7 +1,7 @@
 //! The frames between the server and an agent that owns a terminal, both ends.
 //!
 //! The agent registers by opening `/v1/agent/terminals/{sessionId}/socket?cols&rows`. Its binary frames are
-//! output, any bytes; its one text frame is `exit`. The server sends `registered` first, then `input`,
+//! output, any bytes; its text frames are `exit` and `resize`. The server sends `registered` first, then `input`,
 //! `resize` and `close`, all text. Frames with an unknown type are for later versions: the agent ignores
 //! them, the server answers with an `error` frame of the terminal protocol.
 
@@ -19,6 +19,8 @@ pub enum AgentFrame {
         /// `None` when the agent does not know it.
         exit_code: Option<i32>,
     },
+    /// The agent's own terminal has this size now, and somebody uses it.
+    Resize(GridSize),
 }
 
 /// Parses a text frame of an agent.
@@ -29,7 +31,8 @@ pub fn parse_agent(text: &str) -> Result<AgentFrame, String> {
     let fields = parse_object(text.as_bytes())?;
     match fields.get("type").and_then(Value::as_str) {
         Some("exit") => {}
-        _ => return Err("type must be \"exit\"; output goes in binary frames".to_owned()),
+        Some("resize") => return Ok(AgentFrame::Resize(grid_size(&fields)?)),
+        _ => return Err("type must be \"exit\" or \"resize\"; output goes in binary frames".to_owned()),
     }
     let exit_code = match fields.get("exitCode") {
         None | Some(Value::Null) => None,
@@ -148,8 +151,13 @@ mod tests {
     #[test]
     fn an_error_names_the_field_and_its_rule() {
         let error = |text: &str| parse_agent(text).unwrap_err();
-        assert_eq!(error("{}"), "type must be \"exit\"; output goes in binary frames");
-        assert_eq!(error(r#"{"type":"output"}"#), "type must be \"exit\"; output goes in binary frames");
+        let size = GridSize::new(90, 30).unwrap();
+        assert_eq!(parse_agent(r#"{"type":"resize","cols":90,"rows":30}"#), Ok(AgentFrame::Resize(size)));
+        assert_eq!(error("{}"), "type must be \"exit\" or \"resize\"; output goes in binary frames");
+        assert_eq!(
+            error(r#"{"type":"output"}"#),
+            "type must be \"exit\" or \"resize\"; output goes in binary frames"
+        );
         for code in ["\"0\"", "1.5", "4294967296", "true"] {
             assert_eq!(
                 error(&format!(r#"{{"type":"exit","exitCode":{code}}}"#)),

@@ -492,7 +492,7 @@ mod tests {
             assert_eq!(refused(create("sessionId", bad)), session, "{bad}");
         }
         assert_eq!(refused(create("cwd", "null")), "cwd must be a string of 1 to 4096 bytes without NUL");
-        assert_eq!(refused(create("cwd", "\"a\"")), "cwd must be an absolute path");
+        assert_eq!(refused(create("cwd", "\"a\"")), "cwd must be an absolute path, or start with ~/");
         for bad in ["0", "2001", "1.5", "-1", "\"80\"", "null"] {
             assert_eq!(refused(create("cols", bad)), "cols must be a whole number from 1 to 2000", "{bad}");
             assert_eq!(refused(create("rows", bad)), "rows must be a whole number from 1 to 2000", "{bad}");

@@ -59,7 +59,7 @@ function show(terminals) {
 // Titles and folders come from programs, so they are only ever text.
 function item(terminal) {
   const row = document.createElement("li");
-  row.className = terminal.exited ? "terminal exited" : "terminal";
+  row.className = terminal.exited ? "entry exited" : "entry";
   const link = document.createElement("a");
   link.href = terminalUrl(terminal.sessionId);
   link.append(text("name", terminal.title || terminal.sessionId), text("about", about(terminal)));
@@ -82,7 +82,7 @@ function text(className, content) {
 
 function about({ cwd, cols, rows, exited, exitCode, attached, agentOwned }) {
   const state = exited ? (exitCode == null ? "ended" : `ended with code ${exitCode}`) : attached > 0 ? `open in ${attached}` : "";
-  return [cwd, `${cols} × ${rows}`, agentOwned ? "agent" : "", state].filter(Boolean).join(" · ");
+  return [state, agentOwned ? "agent" : "", cwd, `${cols} × ${rows}`].filter(Boolean).join(" · ");
 }
 
 async function closeTerminal(terminal, button) {

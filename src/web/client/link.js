@@ -49,9 +49,9 @@ export class Link {
     this.#connect();
   }
 
-  /** Smoothed round trip in milliseconds; null before the first answer. */
-  get srtt() {
-    return this.#srtt;
+  /** Attached: what is sent now arrives, unless the connection drops. */
+  get isOpen() {
+    return this.#ready;
   }
 
   send(text) {
@@ -68,10 +68,6 @@ export class Link {
     if (!this.#held) return;
     this.#held = false;
     this.#connect();
-  }
-
-  get held() {
-    return this.#held;
   }
 
   end() {

@@ -5,7 +5,7 @@ import { call } from "./server.js";
 
 let shown = false;
 
-/** Replaces the page by a form. `reason` is the server's own word on why. */
+/** Covers the page with a form. `reason` is the server's own word on why. */
 export function askForToken(reason) {
   if (shown) return;
   shown = true;
@@ -34,7 +34,9 @@ export function askForToken(reason) {
         error.message;
     }
   });
-  document.body.className = "login-page";
-  document.body.replaceChildren(form);
+  const cover = document.createElement("div");
+  cover.className = "login-page";
+  cover.append(form);
+  document.body.append(cover);
   form.elements.token.focus();
 }

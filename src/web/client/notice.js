@@ -2,6 +2,8 @@
 // a word.
 
 const PATIENCE_MS = 700;
+/** Long enough to read a line. */
+const PASSING_MS = 6_000;
 
 export class Notice {
   #element = document.getElementById("notice");
@@ -18,6 +20,12 @@ export class Notice {
     clearTimeout(this.#timer);
     this.#element.textContent = text;
     this.#element.hidden = false;
+  }
+
+  /** Something that is over as soon as it has been read. */
+  sayInPassing(text) {
+    this.sayNow(text);
+    this.#timer = setTimeout(() => this.clear(), PASSING_MS);
   }
 
   clear() {

@@ -41,7 +41,6 @@ export class Screen {
       fontSize: FONT_PX,
       scrollback: SCROLLBACK_LINES,
       theme: theme(),
-      minimumContrastRatio: 1.5, // programs that assume the other background stay readable
       macOptionIsMeta: true,
       linkHandler: { activate: (_, uri) => openLink(uri, true) },
     });
@@ -159,6 +158,8 @@ export class Screen {
   }
 
   async #useGpu() {
+    // A phone's grid is small, and its browser takes contexts away from pages in the background.
+    if (matchMedia("(pointer: coarse)").matches) return;
     try {
       const { WebglAddon } = await import("./vendor/webgl.mjs");
       const gpu = new WebglAddon();

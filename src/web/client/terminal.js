@@ -121,12 +121,12 @@ function controlled(frame) {
       notice.clear();
       return showEnd(howItEnded(frame));
     case "error":
-      return notice.sayNow(frame.message);
+      return notice.sayInPassing(frame.message);
   }
 }
 
 function type(data) {
-  if (outbox && !outbox.input(data)) notice.sayNow("Too much is waiting to be sent; the last input was left out.");
+  if (outbox && !outbox.input(data)) notice.sayInPassing("Too much is waiting to be sent; the last input was left out.");
 }
 
 /** A tap, a click, the focus: this page is the one being used. */
@@ -171,10 +171,10 @@ function sameGrid(one, other) {
 
 /** Says so when the grid is another client's, and offers to take it over. */
 function showGrid() {
-  const isForeign = ptyGrid !== null && askedGrid !== null && !ownsSize();
+  const isForeign = link?.isOpen && ptyGrid !== null && askedGrid !== null && !ownsSize();
   element("grid").hidden = element("take-over").hidden = !isForeign;
   if (isForeign) element("grid").textContent = `${ptyGrid.cols} × ${ptyGrid.rows} elsewhere`;
-  element("screen").classList.toggle("foreign", isForeign);
+  element("screen").classList.toggle("foreign", Boolean(isForeign));
 }
 
 function setTitle(title) {

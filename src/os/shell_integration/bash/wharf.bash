@@ -11,19 +11,23 @@ __wharf_a='\[\e]133;A\a\]'
 __wharf_b='\[\e]133;B\a\]'
 __wharf_none=''
 __wharf_ran=0
+# Prompt commands may be exported: to a child, which has no $__wharf_ran, these are nothing.
+__wharf_first='${__wharf_ran:+"__wharf_first"}'
+__wharf_last='${__wharf_ran:+"__wharf_last"}'
 __wharf_before=0
 __wharf_number=0
 # The offset is arithmetic and runs in the shell itself: it notes that a command was run, and which number
 # history has come to. The rest runs in a subshell, whose output bash prints before the command.
-__wharf_ps0='${__wharf_none:(__wharf_ran=1,__wharf_before=__wharf_number,__wharf_number=\!)}$(__wharf_preexec)'
-# For bash without PS0. It takes itself away before the first command of the line runs, so that the user's
-# own `trap ... DEBUG` meets an empty place.
+__wharf_ps0='${__wharf_none:(__wharf_ran=1,__wharf_before=__wharf_number,__wharf_number=\!)}${__wharf_ran:+$(__wharf_preexec)}'
+# For bash without PS0. It takes itself away before the first command of the line runs, so that a trap of the
+# user's own finds the place empty.
 __wharf_trap='__wharf_ran=1; __wharf_running "$BASH_COMMAND" >&2; trap - DEBUG'
 
-# First of the prompt commands: the one that sees the exit code.
+# First of the prompt commands: the one that sees the exit code. It and the last one end with the status that
+# they found, for the commands after them.
 __wharf_first() {
   # `local -` puts the user's -e, -u and -x back on return.
-  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   if [[ $__wharf_ran == 1 ]]; then
     __wharf_ran=0
     builtin printf '\e]133;D;%s\a' "$status" >&2
@@ -37,12 +41,17 @@ __wharf_first() {
 
 # Last of the prompt commands: PS1 is what it will be.
 __wharf_last() {
-  { local - && builtin set +eux || :; } 2>/dev/null
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   __wharf_unmark
   PS1=$__wharf_a${PS1-}$__wharf_b
   __wharf_hook
   __wharf_cwd >&2
-  builtin return 0
+  if [[ -z $__wharf_ps0 && $flags != *T* ]]; then
+    # A trap of the user's own is put back on return, since functions do not inherit it. Nothing may follow.
+    builtin trap "$__wharf_trap" DEBUG
+  elif [[ $flags != *e* ]]; then
+    builtin return "$status"
+  fi
 }
 
 __wharf_unmark() {
@@ -51,26 +60,23 @@ __wharf_unmark() {
   PS1=${PS1//"$__wharf_b"/}
 }
 
-# Puts the hooks where they belong, again at each prompt, since anything may have added its own since.
+# Puts the hooks where they belong, again at each prompt, since anything may have added its own since. A
+# last one that is no longer the last becomes a first one, which does nothing the second time.
 __wharf_hook() {
-  local entry
-  local -a kept
-  kept=()
+  local all="${PROMPT_COMMAND-}"
   if [[ "$(builtin declare -p PROMPT_COMMAND 2>/dev/null)" == 'declare -a'* ]]; then
-    if [[ ${PROMPT_COMMAND[0]-} != __wharf_first || ${PROMPT_COMMAND[*]: -1} != "$__wharf_end" ]]; then
-      for entry in "${PROMPT_COMMAND[@]}"; do
-        if [[ $entry != __wharf_first && $entry != "$__wharf_end" ]]; then kept+=("$entry"); fi
-      done
-      PROMPT_COMMAND=(__wharf_first ${kept[@]+"${kept[@]}"} "$__wharf_end")
+    if [[ ${PROMPT_COMMAND[*]:0:1} != "$__wharf_first" || ${PROMPT_COMMAND[*]: -1} != "$__wharf_last" ]]; then
+      PROMPT_COMMAND=("${PROMPT_COMMAND[@]//"$__wharf_last"/$__wharf_first}" "$__wharf_last")
+      if [[ ${PROMPT_COMMAND[*]:0:1} != "$__wharf_first" ]]; then
+        PROMPT_COMMAND=("$__wharf_first" "${PROMPT_COMMAND[@]}")
+      fi
     fi
-  elif [[ ${PROMPT_COMMAND-} != $'__wharf_first\n'*$'\n'"$__wharf_end" ]]; then
-    entry=${PROMPT_COMMAND-}
-    entry=${entry//$'__wharf_first\n'/}
-    entry=${entry//$'\n'"$__wharf_end"/}
-    PROMPT_COMMAND=$'__wharf_first\n'$entry$'\n'$__wharf_end
+  elif [[ $all != "$__wharf_first"$'\n'*$'\n'"$__wharf_last" ]]; then
+    all=${all//"$__wharf_last"/$__wharf_first}
+    PROMPT_COMMAND=$__wharf_first$'\n'${all#"$__wharf_first"$'\n'}$'\n'$__wharf_last
   fi
 
-  if [[ $__wharf_end != __wharf_last ]]; then builtin return 0; fi
+  if [[ -z $__wharf_ps0 ]]; then builtin return 0; fi
   PS0=${PS0-}
   PS0=${PS0//"$__wharf_ps0"/}
   PS0=${PS0//'\e]133;C\a'/}
@@ -84,7 +90,7 @@ __wharf_hook() {
 
 # In the subshell of PS0, when a command line has been read.
 __wharf_preexec() {
-  { builtin set +eux; } 2>/dev/null
+  { builtin set +aeux; } 2>/dev/null
   local line
   line=$(HISTTIMEFORMAT= builtin history 1)
   line=${line#"${line%%[0-9]*}"}
@@ -133,12 +139,8 @@ __wharf_encode() {
 }
 
 __wharf_start() {
-  { local status="$?" flags="$-"; local - && builtin set +eux || :; } 2>/dev/null
-  if ((BASH_VERSINFO[0] > 4 || BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] >= 4)); then
-    __wharf_end=__wharf_last
-  else
-    __wharf_end='__wharf_last; [[ -n "$(trap -p DEBUG)" ]] || trap "$__wharf_trap" DEBUG'
-  fi
+  { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
+  if ((BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] < 4)); then __wharf_ps0=''; fi
   __wharf_hook
   builtin unset -f __wharf_start
   builtin unset -v __wharf_rc

@@ -1,0 +1,148 @@
+//! A client that cannot keep up costs itself, and nobody else.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::*;
+
+/// How long the slow client stands still: `WHARF_LONG=1` for the whole minute of the contract.
+fn standstill() -> Duration {
+    Duration::from_secs(if std::env::var_os("WHARF_LONG").is_some() { 60 } else { 10 })
+}
+
+/// Reads until the text has come, keeping only the tail.
+fn read_until(client: &mut Client, marker: &str) -> u64 {
+    client.keeps_text = false;
+    let (mut tail, mut bytes) = (Vec::new(), 0);
+    loop {
+        if let Frame::Output { data, .. } = client.next() {
+            bytes += data.len() as u64;
+            tail.extend_from_slice(&data);
+            if find(&tail, marker.as_bytes()).is_some() {
+                return bytes;
+            }
+            let keep = tail.len().saturating_sub(marker.len());
+            tail.drain(..keep);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_stops_reading_slows_nobody_costs_no_memory_and_catches_up() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    for protocol in [1, 2] {
+        let terminal = server.make(80, 24, sh("stty -echo; trap : INT; read x; yes; echo; echo END; read x"));
+        let mut slow = server.attach(&terminal, protocol);
+        slow.socket.stream.small_receive_buffer();
+        slow.keeps_text = false;
+        let mut fast = server.attach(&terminal, protocol);
+        fast.keeps_text = false;
+        let number = fast.input("\n");
+        fast.expect_ack(number);
+        let started = Instant::now();
+        let (mut bytes, mut early) = (0u64, None);
+        let mut by_second = vec![0u64];
+        while started.elapsed() < standstill() {
+            if let Frame::Output { data, reset, .. } = fast.next() {
+                assert!(!reset, "a client that reads is not reset");
+                bytes += data.len() as u64;
+                let second = started.elapsed().as_secs() as usize;
+                by_second.resize(second + 1, 0);
+                by_second[second] += data.len() as u64;
+            }
+            // By then the ring, the queue of the slow one and the kernel's buffers are full.
+            if early.is_none() && bytes > 16 << 20 {
+                early = Some(processes::resident_kib(server.pid));
+            }
+        }
+        let grown = processes::resident_kib(server.pid).saturating_sub(early.expect("16 MiB went through"));
+        println!("{} MiB to the other client, by second {by_second:?}", bytes >> 20);
+        assert!(grown < 1024, "grew by {grown} KiB while one client stood still");
+        assert!(
+            by_second.iter().take(by_second.len() - 1).all(|bytes| *bytes > 0),
+            "the other client starved"
+        );
+        server.still_serves();
+        fast.input("\u{3}");
+        read_until(&mut fast, "END\r\n");
+        // The slow one reads again: what was queued, one reset, the head.
+        slow.keeps_text = true;
+        slow.expect("END");
+        slow.settle();
+        assert_eq!((slow.resets, slow.cursor), (1, fast.cursor));
+        let screen = server.screen(&terminal);
+        assert!(screen.ends_with("END"), "{screen:?}");
+        for line in screen.lines().rev().take(20) {
+            assert!(matches!(line, "y" | "" | "END" | "^Cy" | "^C"), "{line:?}");
+        }
+        server.delete(&format!("/v1/terminals/{}", terminal.id));
+    }
+}
+
+#[test]
+fn a_client_that_pauses_gets_every_byte_while_the_ring_has_them() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    for protocol in [1, 2] {
+        // About 2.4 MiB: more than the queue takes, less than queue and ring together.
+        let last = 330_000;
+        let terminal =
+            server.make(80, 24, sh(&format!("stty -echo; printf ready; read x; seq 1 {last}; read x")));
+        let mut slow = server.attach(&terminal, protocol);
+        slow.socket.stream.small_receive_buffer();
+        slow.expect("ready");
+        slow.input("\n");
+        server.until_screen(&terminal, &format!("\n{last}"));
+        slow.expect(&format!("\n{last}\r\n"));
+        assert_eq!(slow.resets, 0);
+        assert!(slow.text() == format!("ready{}", lines(1, last)));
+    }
+}
+
+#[test]
+fn many_clients_that_never_read_cost_a_queue_each_and_no_more() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("stty -echo; trap : INT; read x; yes; echo; echo END; read x"));
+    let stalled: Vec<Client> = (0..30)
+        .map(|_| {
+            let client = server.attach(&terminal, 2);
+            client.socket.stream.small_receive_buffer();
+            client
+        })
+        .collect();
+    let mut fast = server.attach(&terminal, 2);
+    fast.keeps_text = false;
+    fast.input("\n");
+    let before = processes::resident_kib(server.pid);
+    let mut bytes = 0;
+    while bytes < 200 << 20 {
+        if let Frame::Output { data, reset, .. } = fast.next() {
+            assert!(!reset);
+            bytes += data.len() as u64;
+        }
+    }
+    let grown = processes::resident_kib(server.pid).saturating_sub(before);
+    assert!(grown < 30 * 2200 + 16_384, "30 stalled clients cost {grown} KiB");
+    fast.input("\u{3}");
+    read_until(&mut fast, "END\r\n");
+    drop(stalled);
+    eventually("they have left", || server.describe(&terminal)["attached"] == 1);
+    fast.settle();
+}
+
+#[test]
+fn a_stalled_client_is_still_answered_when_it_reads_again() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("stty -echo; read x; seq 1 1000000; echo END; cat"));
+    let mut slow = server.attach(&terminal, 2);
+    slow.socket.stream.small_receive_buffer();
+    slow.input("\n");
+    server.until_screen(&terminal, "END");
+    // Its frames are taken although its output stands still.
+    let number = slow.input("while standing\n");
+    server.until_screen(&terminal, "while standing");
+    slow.expect_ack(number);
+    slow.expect("while standing");
+    assert!(slow.resets <= 1);
+}
