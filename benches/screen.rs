@@ -38,7 +38,13 @@ fn log() -> Vec<u8> {
         n += 1;
         let path = "abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/index.html";
         let path = &path[..next(path.len())];
-        let _ = write!(text, "2026-11-30T12:00:{:02}.{:06} INFO request {n} GET /{path} 200 {}us\r\n", n % 60, next(1_000_000), next(90_000));
+        let _ = write!(
+            text,
+            "2026-11-30T12:00:{:02}.{:06} INFO request {n} GET /{path} 200 {}us\r\n",
+            n % 60,
+            next(1_000_000),
+            next(90_000)
+        );
     })
 }
 
@@ -49,7 +55,14 @@ fn coloured() -> Vec<u8> {
         for _ in 0..1 + next(8) {
             let _ = write!(text, "\x1b[{};{}mword{}\x1b[0m ", next(2), 30 + next(8), next(1000));
         }
-        let _ = write!(text, "\x1b[38;5;{}mpalette\x1b[38;2;{};{};{}mtrue\x1b[m\r\n", next(256), next(256), next(256), next(256));
+        let _ = write!(
+            text,
+            "\x1b[38;5;{}mpalette\x1b[38;2;{};{};{}mtrue\x1b[m\r\n",
+            next(256),
+            next(256),
+            next(256),
+            next(256)
+        );
     })
 }
 

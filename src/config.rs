@@ -78,12 +78,13 @@ pub fn read_token_file(path: &Path) -> Result<String, String> {
     };
     let file = File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode();
+    let mut text = String::new();
+    file.take(TOKEN_BYTES_MAX as u64 + 2).read_to_string(&mut text).map_err(failed)?;
+    let token = check_token(text.lines().next().unwrap_or_default(), &format!("the token file {name}"))?;
     if mode & 0o077 != 0 {
         log::warn!("others can read the token file {name}; do `chmod 600 {name}`");
     }
-    let mut text = String::new();
-    file.take(TOKEN_BYTES_MAX as u64 + 2).read_to_string(&mut text).map_err(failed)?;
-    check_token(text.lines().next().unwrap_or_default(), &format!("the token file {name}"))
+    Ok(token)
 }
 
 /// A token that can travel in a header and in a URL.

@@ -15,13 +15,14 @@
 //! | [`flow`] | how bytes wait: stream, follower, outbound queue, pace, deadlines | `limits` |
 //! | [`terminal`] | one terminal's truth: stream, screen, title, whose size it has | `limits`, `flow` |
 //! | [`workspace`] | what surrounds terminals: panes and the event log, as plain values | `limits` |
+//! | [`mirror`] | one mirror session: cursors, a log of places, resume | `limits`, `flow`, `terminal` |
 //! | [`wire`] | bytes to values and back: HTTP, websockets, the protocols' frames | the value types above |
 //! | [`server`] | the loop: the only folder with sockets and the clock | all of them |
 //! | [`os`] | one system call's worth per function: PTYs, processes, listeners, signals | `limits` |
 //! | [`cli`] | the other end: the verbs of `wharf` | `wire`, `os` |
 //! | [`web`] | what the browser gets | |
 //!
-//! `flow`, `terminal`, `workspace` and `wire` are pure: no descriptor, no clock, no environment.
+//! `flow`, `terminal`, `workspace`, `mirror` and `wire` are pure: no descriptor, no clock, no environment.
 //!
 //! # Invariants
 //!
@@ -35,13 +36,14 @@
 //! 8. Whoever stops because of a bound is on a work list: mio is edge-triggered and will not remind us.
 //! 9. Absent on purpose: threads, channels, `Rc`, `RefCell`, callbacks, globals.
 //!
-//! The protocol, for authors of clients: [`wire::terminal_frames`].
+//! The protocols, for authors of clients: [`wire::terminal_frames`], [`wire::mirror_frames`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cli;
 pub mod config;
 pub mod flow;
 pub mod limits;
+pub mod mirror;
 pub mod os;
 pub mod server;
 pub mod terminal;

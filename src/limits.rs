@@ -22,6 +22,8 @@ pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
+/// Control strings (titles, marks, links) whose places in the stream a screen remembers.
+pub const STRING_SPANS_MAX: usize = 256;
 /// Input that the program has not taken yet. Above it the sender's socket is not read.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.
@@ -160,6 +162,92 @@ pub const NAME_BYTES_MAX: usize = 1024;
 /// Longest path in a body, in bytes: Linux's `PATH_MAX`.
 pub const PATH_BYTES_MAX: usize = 4096;
 
+// ---- what surrounds terminals ----
+
+/// Status pills of one workspace: more would not fit beside its name.
+pub const STATUS_PILLS_MAX: usize = 64;
+/// Keys of `set-status` that are remembered for the settings page; the one seen first leaves first.
+pub const HT_KEYS_MAX: usize = 256;
+/// Longest key of a status pill, in bytes.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Longest body of a notification or message of the log, in bytes: a page of text.
+pub const MESSAGE_TEXT_BYTES_MAX: usize = 4096;
+/// Lines of a workspace's log.
+pub const LOG_LINES_MAX: usize = 200;
+/// Notifications kept; the oldest leaves first.
+pub const NOTIFICATIONS_MAX: usize = 50;
+/// Decisions of auto-continue kept.
+pub const AUDIT_ENTRIES_MAX: usize = 50;
+/// Steps of one plan.
+pub const PLAN_STEPS_MAX: usize = 200;
+/// Panels of one surface.
+pub const PANELS_MAX: usize = 256;
+/// Content of one panel, in bytes: a photograph, or a screenshot of a large display.
+pub const PANEL_BYTES_MAX: usize = 4 << 20;
+/// Content of one surface's panels, in bytes.
+pub const SURFACE_PANEL_BYTES_MAX: usize = 16 << 20;
+/// Content of all panels, in bytes: scripts of many terminals together must not fill the machine.
+pub const PANEL_BYTES_ALL_MAX: usize = 64 << 20;
+/// Largest coordinate or side of a panel, either way, in CSS pixels: no display comes near it.
+pub const PANEL_PIXELS_MAX: f64 = 100_000.0;
+/// Deepest and highest place of a panel in the stack.
+pub const PANEL_Z_MAX: i32 = 1_000_000;
+/// Keys of the status bar, or ids of a list in the settings.
+pub const SETTINGS_LIST_MAX: usize = 64;
+/// The state file when it is read: all panes and workspaces at their longest would not fit, but what people
+/// have is a thousandth of it.
+pub const STATE_BYTES_MAX: u64 = 64 << 20;
+
+// ---- the sideband ----
+
+/// Longest line on descriptor 3, its end included. Larger content goes to descriptor 4.
+pub const SIDEBAND_LINE_BYTES_MAX: usize = 1 << 20;
+/// Rows of descriptor 3 that wait for a payload; above it descriptor 3 is not read.
+pub const SIDEBAND_ROWS_MAX: usize = 64;
+/// Bytes of such rows; above it descriptor 3 is not read.
+pub const SIDEBAND_ROW_BYTES_MAX: usize = 2 << 20;
+/// Bytes on descriptor 4 that no row has announced yet; above it descriptor 4 is not read.
+pub const SIDEBAND_UNCLAIMED_BYTES_MAX: usize = 64 << 10;
+/// How long bytes may stay unclaimed: they come with their row or a moment before it, and what a script wrote
+/// too much of must not become the beginning of its next panel.
+pub const SIDEBAND_UNCLAIMED_MAX: Duration = Duration::from_millis(500);
+/// How long a payload may make no progress: its script has died.
+pub const SIDEBAND_PATIENCE: Duration = Duration::from_secs(5);
+/// What a `flush` gives up has stood still for this long. A script that lives writes on at once; whoever ended
+/// one needs longer to start another.
+pub const SIDEBAND_STILL: Duration = Duration::from_millis(200);
+/// Longest patience that a row may ask for (`timeout`).
+pub const SIDEBAND_PATIENCE_MAX: Duration = Duration::from_secs(60);
+/// Events that a script has not read; above it, new ones are dropped.
+pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
+
+// ---- metadata ----
+
+/// Processes of one terminal that are told, the first ones of a walk from the shell.
+pub const TREE_PROCESSES_MAX: usize = 256;
+/// A process's command line is cut at this many bytes.
+pub const ARGV_BYTES_MAX: usize = 4096;
+/// Listening ports of one terminal that are told.
+pub const PORTS_MAX: usize = 128;
+/// Bytes read of the kernel's socket table. Listeners stand in front.
+pub const SOCKET_TABLE_BYTES_MAX: usize = 1 << 20;
+/// Descriptors looked at in one process for its listeners.
+pub const PROCESS_DESCRIPTORS_MAX: usize = 4096;
+/// Largest package.json or Cargo.toml that is read.
+pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
+/// Directories looked at on the way from the working directory to the root.
+pub const PARENT_DIRECTORIES_MAX: usize = 64;
+/// Scripts, binaries or features of one manifest that are told.
+pub const MANIFEST_ENTRIES_MAX: usize = 200;
+/// Output of `git status` that is read; a tree with more changes has its counts cut.
+pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
+
+const _: () = assert!(PANEL_BYTES_MAX <= SURFACE_PANEL_BYTES_MAX);
+const _: () = assert!(SURFACE_PANEL_BYTES_MAX <= PANEL_BYTES_ALL_MAX);
+const _: () = assert!(SIDEBAND_LINE_BYTES_MAX <= SIDEBAND_ROW_BYTES_MAX);
+const _: () = assert!(SIDEBAND_STILL.as_millis() < SIDEBAND_PATIENCE.as_millis());
+const _: () = assert!(SIDEBAND_PATIENCE.as_millis() <= SIDEBAND_PATIENCE_MAX.as_millis());
+
 // ---- the system ----
 
 /// Connections that wait to be accepted; the kernel cuts it to `net.core.somaxconn`.
@@ -170,6 +258,52 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 pub const KILL_ROUNDS_MAX: usize = 8;
 
 const _: () = assert!(SESSION_ID_BYTES_MAX < NAME_BYTES_MAX);
+// ---- the mirror ----
+
+/// How far back a session's log of its frames reaches, in bytes of frames ("2 MB per session").
+pub const MIRROR_LOG_BYTES: usize = 2 << 20;
+/// What that log may take in memory. It holds places, not bytes, mostly one to three of memory a frame;
+/// only a session's own answers (`pong`, `error`) are in it as text.
+pub const MIRROR_LOG_MEMORY_MAX: usize = 64 << 10;
+/// Control frames that all sessions share: a session further behind gets a fresh `hello`. The largest
+/// panels in a burst fit.
+pub const MIRROR_CONTROL_BYTES: usize = 8 << 20;
+/// What one control frame costs beside its text.
+pub const MIRROR_CONTROL_OVERHEAD_BYTES: usize = 48;
+/// A session without a socket is kept for this long.
+pub const MIRROR_DETACHED_MAX: Duration = Duration::from_secs(600);
+/// Sessions at once; above it the one that has been without a socket longest leaves.
+pub const MIRROR_SESSIONS_MAX: usize = CONNECTIONS_MAX + 1024;
+/// "PTY output is coalesced at 16 ms granularity ... at most 60 Hz": a sixtieth of a second.
+pub const MIRROR_BATCH: Duration = Duration::from_micros(16_667);
+/// Most output in one frame: at 60 a second more than any browser can parse, so a batch is one frame.
+pub const MIRROR_OUTPUT_FRAME_BYTES_MAX: usize = 1 << 20;
+/// Encoded batches that are kept for the next session at the same place, in bytes.
+pub const MIRROR_ENCODED_BYTES_MAX: usize = 2 << 20;
+/// See [`MIRROR_ENCODED_BYTES_MAX`]; about the surfaces that print in one turn.
+pub const MIRROR_ENCODED_MAX: usize = 256;
+/// Largest envelope of a client.
+pub const MIRROR_FRAME_BYTES_MAX: usize = 256 << 10;
+/// Largest message of a mirror socket; above it the connection closes with 1009.
+pub const MIRROR_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Largest `surfaceStdin`, decoded.
+pub const MIRROR_STDIN_BYTES_MAX: usize = 64 << 10;
+/// Frames a second that a connection may send; above it the socket is read later.
+pub const MIRROR_FRAMES_PER_SECOND: u32 = 256;
+/// Columns that a mirror client may ask for.
+pub const MIRROR_COLS: (u16, u16) = (10, 500);
+/// Rows that a mirror client may ask for.
+pub const MIRROR_ROWS: (u16, u16) = (4, 500);
+/// Longest `nonce` of a ping, in bytes: it comes back.
+pub const MIRROR_NONCE_BYTES_MAX: usize = 256;
+/// Answers that wait for a session's socket; above it the socket is not read.
+pub const MIRROR_ANSWERS_BYTES_MAX: usize = 64 << 10;
+
+// The largest legal input, as base64 in its envelope, must fit in the largest legal frame.
+const _: () = assert!(MIRROR_STDIN_BYTES_MAX.div_ceil(3) * 4 + 1024 <= MIRROR_FRAME_BYTES_MAX);
+const _: () = assert!(MIRROR_FRAME_BYTES_MAX < MIRROR_MESSAGE_BYTES_MAX);
+const _: () = assert!(MIRROR_COLS.1 <= GRID_SIDE_MAX && MIRROR_ROWS.1 <= GRID_SIDE_MAX);
+
 // ---- shell integration ----
 
 /// Largest rc file of the user's that is copied to add our line (elvish). A larger one is no rc file.

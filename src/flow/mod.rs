@@ -9,9 +9,12 @@ mod follower;
 mod outbound;
 mod pace;
 mod stream;
+mod token_bucket;
 
 pub use deadlines::Deadlines;
 pub use follower::{Follower, Step};
 pub use outbound::Outbound;
 pub use pace::Pace;
+pub(crate) use stream::cut;
 pub use stream::{After, Stream};
+pub use token_bucket::TokenBucket;

@@ -13,6 +13,11 @@ pub struct Pace {
 }
 
 impl Pace {
+    /// A pace that holds every batch for this long, whatever the link.
+    pub fn every(hold: Duration) -> Pace {
+        Pace { hold, open_at: None }
+    }
+
     /// The peer's smoothed round trip decides how long a batch is held (terminal protocol, "Protocol 2
     /// and flow control"): not at all up to 40 ms, else a tenth of it within 4 to 16 ms.
     pub fn set_srtt(&mut self, srtt: Duration) {

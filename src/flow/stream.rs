@@ -80,6 +80,18 @@ impl Stream {
         }
     }
 
+    /// The bytes after `from` up to and with byte `to`; `None` when the stream does not hold them all.
+    pub fn between(&self, from: u64, to: u64) -> Option<[&[u8]; 2]> {
+        let bytes = usize::try_from(to.checked_sub(from)?).ok()?;
+        let parts = match self.after_any(from) {
+            After::Bytes(parts) if to <= self.head => parts,
+            After::Nothing if bytes == 0 => return Some([&[], &[]]),
+            _ => return None,
+        };
+        let first = bytes.min(parts[0].len());
+        Some([&parts[0][..first], &parts[1][..bytes - first]])
+    }
+
     /// Doubles the ring until `more` fits beside what is held, or the bound is reached.
     fn grow_for(&mut self, more: usize) {
         let wanted = (self.held_bytes + more).min(self.bytes_max);
@@ -111,7 +123,7 @@ impl Stream {
 }
 
 /// Cuts `parts` to at most `bytes_max` (at least 4), between two characters.
-pub(super) fn cut(parts: [&[u8]; 2], bytes_max: usize) -> [&[u8]; 2] {
+pub(crate) fn cut(parts: [&[u8]; 2], bytes_max: usize) -> [&[u8]; 2] {
     let byte = |i: usize| parts[0].get(i).or_else(|| parts[1].get(i - parts[0].len()));
     let mut end = bytes_max.min(parts[0].len() + parts[1].len());
     while end > 0 && byte(end).is_some_and(|b| is_continuation(*b)) {
@@ -159,6 +171,17 @@ mod tests {
         stream.append(b"0123456789");
         assert_eq!((stream.head(), stream.tail()), (12, 8));
         assert_eq!(joined(stream.after(8)), Some(b"6789".to_vec()));
+    }
+
+    #[test]
+    fn a_range_is_whole_or_not_there() {
+        let mut stream = Stream::new(8);
+        stream.append(b"abcdefghij");
+        let between = |from, to| stream.between(from, to).map(|parts| parts.concat());
+        assert_eq!(between(2, 10), Some(b"cdefghij".to_vec()));
+        assert_eq!(between(4, 6), Some(b"ef".to_vec()));
+        assert_eq!((between(5, 5), between(10, 10)), (Some(vec![]), Some(vec![])));
+        assert_eq!([between(1, 4), between(9, 11), between(6, 5), between(11, 11)], [None, None, None, None]);
     }
 
     #[test]

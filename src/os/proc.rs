@@ -1,7 +1,7 @@
 //! What the kernel knows about processes (ours, our children, a peer's) and about this user's own places.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -14,6 +14,8 @@ use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 use rustix::rand::GetRandomFlags;
+
+use crate::limits::{ARGV_BYTES_MAX, PROCESS_DESCRIPTORS_MAX, SOCKET_TABLE_BYTES_MAX};
 
 /// The working directory of a process. The path may have been removed since.
 pub fn cwd(pid: i32) -> Option<PathBuf> {
@@ -68,6 +70,129 @@ pub fn session_members(session: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| stat(*pid).is_some_and(|stat| stat.session == session && stat.state != b'Z')).collect()
+}
+
+/// More of `/proc/PID/stat`, for a sample of what runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// Its id.
+    pub pid: i32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// State, parent, group and session.
+    pub stat: Stat,
+    /// Time on a processor, in ticks of `sysconf(_SC_CLK_TCK)`.
+    pub cpu_ticks: u64,
+    /// When it started, in ticks since boot: with the pid, it names one process for ever.
+    pub started_ticks: u64,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+}
+
+/// `None` when there is no such process any more.
+pub fn process_stat(pid: i32) -> Option<ProcessStat> {
+    // One read: the line is shorter than this, and the kernel makes it anew for each.
+    let mut line = [0; 1024];
+    let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse_process_stat(pid, &line[..length])
+}
+
+fn parse_process_stat(pid: i32, line: &[u8]) -> Option<ProcessStat> {
+    let stat = parse_stat(line)?;
+    let name_start = line.iter().position(|byte| *byte == b'(')? + 1;
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let name = String::from_utf8_lossy(line.get(name_start..name_end)?).into_owned();
+    let fields: Vec<&str> =
+        std::str::from_utf8(line.get(name_end + 1..)?).ok()?.split_ascii_whitespace().collect();
+    // The state is the third field of the man page and the first here.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(ProcessStat {
+        pid,
+        name,
+        stat,
+        cpu_ticks: number(14)? + number(15)?,
+        started_ticks: number(22)?,
+        rss_bytes: number(24)? * rustix::param::page_size() as u64,
+    })
+}
+
+/// The words of a process's command line, cut at [`ARGV_BYTES_MAX`]. Empty for a kernel thread, a zombie, and
+/// one that is gone.
+pub fn argv(pid: i32) -> Vec<String> {
+    let mut line = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/cmdline"));
+    if file.is_ok_and(|file| file.take(ARGV_BYTES_MAX as u64).read_to_end(&mut line).is_err()) {
+        return Vec::new();
+    }
+    while line.last() == Some(&0) {
+        line.pop();
+    }
+    match line.is_empty() {
+        true => Vec::new(),
+        false => {
+            line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        }
+    }
+}
+
+/// A TCP socket of this network namespace that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpListening {
+    /// Its port and where it can be reached from.
+    pub address: SocketAddr,
+    /// Names the socket, also among a process's descriptors.
+    pub inode: u64,
+}
+
+/// All of them; those beyond [`SOCKET_TABLE_BYTES_MAX`] of the kernel's table are left out.
+pub fn tcp_listening() -> Vec<TcpListening> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| {
+        let mut table = String::new();
+        let file = fs::File::open(path).map(|file| file.take(SOCKET_TABLE_BYTES_MAX as u64));
+        // Cut inside of a line, that line is no socket.
+        let _ = file.and_then(|mut file| file.read_to_string(&mut table));
+        table
+    });
+    tables.iter().flat_map(|table| parse_listening(table)).collect()
+}
+
+fn parse_listening(table: &str) -> Vec<TcpListening> {
+    let socket = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let (local, state) = (fields.nth(1)?, fields.nth(1)?);
+        let inode = fields.nth(5)?.parse().ok()?;
+        (state == "0A").then_some(TcpListening { address: parse_table_end(local)?, inode })
+    };
+    // The kernel lists listeners before everything else.
+    let is_listener = |line: &&str| line.split_ascii_whitespace().nth(3) == Some("0A");
+    table.lines().skip(1).take_while(is_listener).filter_map(socket).collect()
+}
+
+/// The other way of [`table_ends`].
+fn parse_table_end(end: &str) -> Option<SocketAddr> {
+    let (address, port) = end.split_once(':')?;
+    let word =
+        |at: usize| Some(u32::from_str_radix(address.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = match address.len() {
+        8 => IpAddr::from(word(0)?),
+        32 => {
+            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+            IpAddr::from(<[u8; 16]>::try_from(words.as_flattened()).ok()?)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// The inodes of a process's sockets, among its first [`PROCESS_DESCRIPTORS_MAX`] descriptors. Empty when we
+/// may not look, or it is gone.
+pub fn socket_inodes(pid: i32) -> Vec<u64> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let inode = |entry: fs::DirEntry| {
+        let link = fs::read_link(entry.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    entries.flatten().take(PROCESS_DESCRIPTORS_MAX).filter_map(inode).collect()
 }
 
 /// The user that this process acts as.
@@ -355,6 +480,56 @@ mod tests {
             (canonical(client.local_addr().unwrap()), canonical(client.peer_addr().unwrap()));
         assert!(local.is_ipv4());
         assert_eq!(both(local, remote), (us, us));
+    }
+
+    #[test]
+    fn a_sample_of_a_process_is_read_by_the_fields_of_the_man_page() {
+        let line = b"42 (a) b (c)) S 7 8 9 34816 10 4194304 1 2 3 4 100 23 5 6 20 0 1 0 777 1000 3 18446744073709551615 1";
+        let sample = parse_process_stat(42, line).unwrap();
+        assert_eq!((sample.name.as_str(), sample.stat.parent, sample.stat.session), ("a) b (c)", 7, 9));
+        assert_eq!((sample.cpu_ticks, sample.started_ticks), (123, 777));
+        assert_eq!(sample.rss_bytes, 3 * rustix::param::page_size() as u64);
+        assert_eq!(parse_process_stat(42, b"42 (a) S 7 8 9 34816 10 4194304 1 2 3"), None);
+        assert_eq!(parse_process_stat(42, b")("), None);
+        let us = process_stat(std::process::id() as i32).unwrap();
+        assert!(us.rss_bytes > 1 << 20 && us.started_ticks > 0);
+        assert_eq!(process_stat(i32::MAX), None);
+    }
+
+    #[test]
+    fn the_words_of_a_command_line_are_those_it_was_started_with() {
+        let words: Vec<String> = std::env::args().collect();
+        assert_eq!(argv(std::process::id() as i32), words);
+        assert_eq!(argv(i32::MAX), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_listening_socket_is_found_in_the_table_and_among_our_descriptors() {
+        for host in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0"] {
+            let listener = TcpListener::bind(host).unwrap();
+            let address = listener.local_addr().unwrap();
+            let found = tcp_listening().into_iter().find(|socket| socket.address == address).unwrap();
+            assert!(socket_inodes(std::process::id() as i32).contains(&found.inode));
+        }
+        assert_eq!(socket_inodes(i32::MAX), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn only_listeners_and_whole_lines_of_the_table_count() {
+        let line = |ends: &str, state: &str| {
+            format!(
+                "   0: {ends} {state} 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 100 0 0 10 0\n"
+            )
+        };
+        let head = "  sl  local_address rem_address   st ...\n";
+        let end = table_ends(SocketAddr::from(([127, 0, 0, 1], 8080)), SocketAddr::from(([0, 0, 0, 0], 0)));
+        let v6 = table_ends("[::1]:443".parse().unwrap(), "[::]:0".parse().unwrap());
+        let table = format!("{head}{}{}{}", line(&end, "0A"), line(&v6, "0A"), line(&end, "01"));
+        let found: Vec<String> = parse_listening(&table).iter().map(|one| one.address.to_string()).collect();
+        assert_eq!(found, ["127.0.0.1:8080", "[::1]:443"]);
+        assert_eq!(parse_listening(&table[..table.len() - 250]).len(), 1);
+        assert_eq!(parse_listening("head\n 0: x:y z:0 0A a b c d e 1\n\n"), []);
+        assert_eq!(parse_listening(""), []);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
 use crate::os::{proc, spawn};
-use crate::terminal::{GridSize, Terminal};
+use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
@@ -47,7 +47,9 @@ impl Server {
         let answer = self.answer_to(key, request, now);
         let Some(connection) = self.connections.get_mut(key) else { return };
         let head_only = request.method == Method::Head;
-        let keep_alive = request.keep_alive && self.stopping.is_none();
+        // Whoever cannot say which host it means may have lost its framing as well.
+        let clear_host = request.headers_named("host").count() == 1 || request.version_minor == 0;
+        let keep_alive = request.keep_alive && clear_host && self.stopping.is_none();
         let response = match answer {
             Ok(Answer::Response(response)) => response,
             Err(reject) => Response::error(&reject),
@@ -522,5 +524,9 @@ fn expand_home(path: &str) -> PathBuf {
     let Some(rest) = path.strip_prefix('~') else { return PathBuf::from(path) };
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.or_else(|| spawn::passwd_entry(proc::own_uid()).map(|entry| entry.home));
-    home.unwrap_or_else(|| PathBuf::from("/")).join(rest.trim_start_matches('/'))
+    let home = home.unwrap_or_else(|| PathBuf::from("/"));
+    match rest.trim_start_matches('/') {
+        "" => home,
+        rest => home.join(rest),
+    }
 }

@@ -310,6 +310,11 @@ impl Terminal {
         &mut self.screen
     }
 
+    /// Where the last clear stands in the stream: a cursor from before it gets a reset.
+    pub fn cleared_at(&self) -> u64 {
+        self.cleared_at
+    }
+
     /// The size that the PTY has.
     pub fn size(&self) -> GridSize {
         self.size
@@ -411,6 +416,16 @@ mod tests {
         assert_eq!(all_from(&terminal, 0).unwrap(), "a\x1b]2;ti");
         terminal.feed(b"tle\x07b", now);
         assert_eq!(all_from(&terminal, 0).unwrap(), "a\x1b]2;title\x07\x1b[3Jb");
+    }
+
+    #[test]
+    fn a_reader_that_vanished_inside_a_control_string_needs_a_cancel() {
+        let (mut terminal, now) = (terminal(), Instant::now());
+        terminal.feed(b"a\x1b]2;title\x07b\x1b[1mc\x1bPq#\x1b\\d\x1b]52;c;QUFB", now);
+        let head = terminal.stream().head();
+        let inside: Vec<u64> = (0..=head).filter(|at| terminal.screen(now).is_inside_string(*at)).collect();
+        let expected: Vec<u64> = (3..=10).chain(19..=21).chain(26..=35).collect();
+        assert_eq!(inside, expected);
     }
 
     #[test]

@@ -13,6 +13,11 @@ pub enum Activity {
     Idle,
 }
 
+/// A title without control and formatting characters, cut at [`TITLE_CHARS_MAX`]: what may be shown to people.
+pub fn clean(raw: &str) -> String {
+    raw.chars().filter(|c| !is_unsafe(*c)).take(TITLE_CHARS_MAX).collect()
+}
+
 /// A title as it is recorded on panes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {

@@ -142,35 +142,43 @@ pub fn parse_pane_patch(body: &[u8]) -> Result<PanePatch, Reject> {
     })
 }
 
-fn bad(message: impl Into<String>) -> Reject {
+pub(super) fn bad(message: impl Into<String>) -> Reject {
     Reject::new(400, message)
 }
 
-fn parse_body(body: &[u8]) -> Result<Map<String, Value>, Reject> {
+pub(super) fn parse_body(body: &[u8]) -> Result<Map<String, Value>, Reject> {
     parse_object(body).map_err(bad)
 }
 
-fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+pub(super) fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
 
-fn required(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<String, Reject> {
+pub(super) fn required(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<String, Reject> {
     // What is no string fails like the empty one: the message says what is wanted.
     let text = given(fields, name).and_then(Value::as_str).unwrap_or_default();
     check_text(name, text, bytes_max)?;
     Ok(text.to_owned())
 }
 
-fn optional(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<Option<String>, Reject> {
+pub(super) fn optional(
+    fields: &Map<String, Value>,
+    name: &str,
+    bytes_max: usize,
+) -> Result<Option<String>, Reject> {
     given(fields, name).map(|_| required(fields, name, bytes_max)).transpose()
 }
 
 /// A field that may be absent, but not null: there is nothing to fall back to.
-fn changed(fields: &Map<String, Value>, name: &str, bytes_max: usize) -> Result<Option<String>, Reject> {
+pub(super) fn changed(
+    fields: &Map<String, Value>,
+    name: &str,
+    bytes_max: usize,
+) -> Result<Option<String>, Reject> {
     fields.contains_key(name).then(|| required(fields, name, bytes_max)).transpose()
 }
 
-fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Reject> {
+pub(super) fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Reject> {
     match given(fields, name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
@@ -178,7 +186,7 @@ fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Reject> {
     }
 }
 
-fn check_text(name: &str, text: &str, bytes_max: usize) -> Result<(), Reject> {
+pub(super) fn check_text(name: &str, text: &str, bytes_max: usize) -> Result<(), Reject> {
     if (1..=bytes_max).contains(&text.len()) && !text.contains('\0') {
         return Ok(());
     }
@@ -335,7 +343,7 @@ pub fn pane_json(pane: &Pane) -> Value {
     json
 }
 
-fn put_some(json: &mut Value, name: &str, text: Option<&str>) {
+pub(super) fn put_some(json: &mut Value, name: &str, text: Option<&str>) {
     if let Some(text) = text {
         json[name] = json!(text);
     }

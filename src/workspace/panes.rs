@@ -345,6 +345,11 @@ impl Registry {
             .collect()
     }
 
+    /// The first workspace that shows a session's terminal.
+    pub fn workspace_of(&self, session_id: &str) -> Option<&Workspace> {
+        self.workspaces.iter().find(|workspace| workspace.panes.iter().any(|pane| shows(pane, session_id)))
+    }
+
     fn panes_of<'a>(&'a self, session_id: &'a str) -> impl Iterator<Item = &'a Pane> {
         let panes = self.workspaces.iter().flat_map(|workspace| &workspace.panes);
         panes.filter(move |pane| shows(pane, session_id))
@@ -460,6 +465,8 @@ mod tests {
         assert_eq!((panes[0].id.as_str(), panes[0].workspace_id.as_str()), ("s2", "default"));
         assert_eq!((panes[0].title.as_str(), panes[0].resource_id.as_str()), ("project", "s2"));
         assert_eq!(registry.ensure_pane("s2", "project"), None);
+        let workspace = |session: &str| registry.workspace_of(session).map(|found| found.id.as_str());
+        assert_eq!([workspace("s1"), workspace("s2"), workspace("p")], [Some("w"), Some("default"), None]);
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl TabStops {
 
     pub(super) fn at(&self, col: u16) -> bool {
         match &self.custom {
-            None => col % TAB_COLUMNS == 0 && col < self.cols_seen,
+            None => col.is_multiple_of(TAB_COLUMNS) && col < self.cols_seen,
             Some(bits) => bits.get(usize::from(col / 64)).is_some_and(|word| word >> (col % 64) & 1 != 0),
         }
     }

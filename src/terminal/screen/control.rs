@@ -6,7 +6,7 @@ use super::charset::{ASCII, by_final};
 use super::line::Line;
 use super::modes::{Mouse, MouseEncoding, PASSED_ON};
 use super::print::{delete_cells, insert_cells};
-use super::row::Row;
+use super::row::{Row, Run};
 use super::style::{Color, Pen, Style, flag};
 
 impl Screen {
@@ -134,16 +134,10 @@ impl Screen {
                 self.keyboard_mut().set(first, how);
             }
             // modifyOtherKeys; without a value it is reset.
-            (0x3e, b'm') => {
-                if first == 4 {
-                    self.modes.modify_other_keys = if (1..=3).contains(&second) { second as u8 } else { 0 };
-                }
+            (0x3e, b'm') if first == 4 => {
+                self.modes.modify_other_keys = if (1..=3).contains(&second) { second as u8 } else { 0 };
             }
-            (0x3e, b'n') => {
-                if first == 4 {
-                    self.modes.modify_other_keys = 0;
-                }
-            }
+            (0x3e, b'n') if first == 4 => self.modes.modify_other_keys = 0,
             (0x20, b'@') => self.shift_columns(0, count, false),
             (0x20, b'A') => self.shift_columns(0, count, true),
             (0x27, b'}') => self.shift_columns(self.active().x, count, true),
@@ -603,7 +597,7 @@ impl Screen {
             let (buffer, paint) = self.active_and_paint();
             let len = buffer.len;
             buffer.row(y).clear(paint, len, &Style::default());
-            buffer.row(y).put(paint, len, 0, &style, &text, len, false);
+            buffer.row(y).put(paint, len, 0, &style, Run { text: &text, cells: len, uneven: false });
             buffer.row(y).set_wrapped(false);
         }
         self.set_cursor(0, 0);

@@ -242,13 +242,9 @@ impl Line {
         Pieces { bytes: &self.bytes, at: 0, style: Style::default() }
     }
 
-    /// Heap bytes that hold it.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.bytes.capacity()
-    }
-
+    /// Gives back what it has too much, when that is worth a copy.
     pub(super) fn shrink(&mut self) {
-        if self.bytes.capacity() > 2 * self.bytes.len() + 64 {
+        if self.bytes.capacity() > self.bytes.len() * 5 / 4 + 64 {
             self.bytes.shrink_to_fit();
         }
     }

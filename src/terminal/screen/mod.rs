@@ -23,12 +23,14 @@ mod reflow;
 mod reset;
 mod row;
 mod sequence;
+mod strings;
 mod style;
 mod width;
 mod width_table;
 
 use std::collections::VecDeque;
 
+use self::strings::StringSpans;
 use super::size::GridSize;
 use buffer::Buffer;
 use charset::{ASCII, Charset};
@@ -77,6 +79,9 @@ pub struct Screen {
     keyboard: [Keyboard; 2],
     answers: Vec<u8>,
     answering: bool,
+    /// Bytes fed so far: the stream's position at the end of what is being taken.
+    fed: u64,
+    strings: StringSpans,
 }
 
 impl Screen {
@@ -113,6 +118,8 @@ impl Screen {
             keyboard: [Keyboard::default(), Keyboard::default()],
             answers: Vec::new(),
             answering: false,
+            fed: 0,
+            strings: StringSpans::default(),
         }
     }
 
@@ -144,6 +151,12 @@ impl Screen {
         self.sequence.state == State::Ground && self.partial_len == 0
     }
 
+    /// Whether a reader that has everything up to byte `cursor` of the stream is inside a control string, so
+    /// that it must be given CAN before a reset.
+    pub fn is_inside_string(&self, cursor: u64) -> bool {
+        self.strings.holds(cursor)
+    }
+
     /// Appends what makes a fresh emulator equal to this screen. Starts with `ESC c`.
     pub fn put_reset(&mut self, out: &mut Vec<u8>) {
         self.put_vt(usize::MAX, out);
@@ -159,21 +172,33 @@ impl Screen {
         } else {
             (&self.normal, &mut self.paint)
         };
-        let mut put = |line: &Line, first: bool| {
-            if !first && !line.wrapped {
+        let cols = self.cols;
+        let mut end = 0;
+        let mut put = |line: &Line, first: bool, joins: bool| {
+            if !first && line.wrapped && joins {
+                // Blanks at a row's end count when it goes on, but for the one a wide character left.
+                let wide = line
+                    .pieces()
+                    .next()
+                    .is_some_and(|piece| matches!(piece.shape, Shape::Cluster { wide: true, .. }));
+                let missing = cols - end;
+                let missing = if wide && missing == 1 { 0 } else { missing };
+                text.extend(std::iter::repeat_n(' ', missing.into()));
+            } else if !first {
                 text.truncate(text.trim_end_matches(' ').len());
                 text.push('\n');
             }
-            put_text(line, &mut text);
+            end = put_text(line, cols, &mut text);
             if !text.ends_with('\n') {
                 blank_end = text.len();
             }
         };
         for (i, line) in self.history.iter().skip(skipped).enumerate() {
-            put(line, i == 0);
+            put(line, i == 0, true);
         }
         for (i, row) in buffer.rows.iter().enumerate() {
-            put(&row.to_line(paint, buffer.len), i == 0 && skipped == self.history.len());
+            let first = i == 0 && skipped == self.history.len();
+            put(&row.to_line(paint, buffer.len), first, i > 0 || !self.on_alternate);
         }
         text.truncate(blank_end);
         text.truncate(text.trim_end_matches([' ', '\n']).len());
@@ -225,6 +250,7 @@ impl Screen {
     // ---- taking bytes ----
 
     fn take(&mut self, bytes: &[u8]) {
+        self.fed += bytes.len() as u64;
         let mut at = 0;
         while self.partial_len > 0 && at < bytes.len() {
             self.partial[self.partial_len] = bytes[at];
@@ -332,6 +358,8 @@ impl Screen {
         match bytes[0] {
             byte @ 0..0x80 => {
                 self.take_code(byte.into(), &[byte]);
+                let cursor = self.fed - bytes.len() as u64 + 1;
+                self.strings.note(self.sequence.state.is_string(), cursor);
                 1
             }
             _ => match first_of_utf8(&bytes[..bytes.len().min(4)]) {
@@ -465,15 +493,24 @@ impl Screen {
     }
 }
 
-fn put_text(line: &Line, text: &mut String) {
+/// Appends the text of a line, and returns the column after it; cells beyond the screen are hidden.
+fn put_text(line: &Line, cols: u16, text: &mut String) -> u16 {
+    let (mut col, mut end) = (0, 0);
     for piece in line.pieces() {
-        match piece.shape {
-            Shape::Empty(n) => text.extend(std::iter::repeat_n(' ', n.into())),
-            Shape::Ascii(bytes) | Shape::Lone(bytes) | Shape::Cluster { text: bytes, .. } => {
-                text.push_str(&String::from_utf8_lossy(bytes));
-            }
-        }
+        let start = col;
+        col += piece.shape.cells();
+        let bytes = match piece.shape {
+            _ if start >= cols => break,
+            Shape::Empty(_) => continue,
+            Shape::Ascii(bytes) => &bytes[..bytes.len().min((cols - start).into())],
+            Shape::Cluster { .. } if col > cols => break,
+            Shape::Lone(bytes) | Shape::Cluster { text: bytes, .. } => bytes,
+        };
+        text.extend(std::iter::repeat_n(' ', (start - end).into()));
+        text.push_str(&String::from_utf8_lossy(bytes));
+        end = col.min(cols);
     }
+    end
 }
 
 enum Utf8 {

@@ -92,7 +92,8 @@ fn palette_index(digits: &str) -> Option<u8> {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(TITLE_BYTES_MAX)]
+    let end = (0..=TITLE_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// Without what could act when it is told again: C0 and C1 controls, DEL, and the marks that turn the

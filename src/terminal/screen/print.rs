@@ -3,6 +3,7 @@
 use super::Screen;
 use super::charset::{ASCII, translate};
 use super::line::{Cell, Glyph};
+use super::row::Run;
 use super::style::Style;
 use super::width::width;
 use crate::limits::CELL_MARKS_BYTES_MAX;
@@ -192,7 +193,7 @@ impl Screen {
         if cells > 0 {
             let style = self.style;
             let (row, paint, len, x) = self.current_row_at();
-            row.put(paint, len, x, &style, text, cells, uneven);
+            row.put(paint, len, x, &style, Run { text, cells, uneven });
             self.active_mut().x += cells;
         }
     }

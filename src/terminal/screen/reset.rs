@@ -29,6 +29,19 @@ struct Teller<'a> {
     style: Style,
     /// The emulator's column; `cols` while a wrap is pending, `None` when emulators may disagree.
     x: Option<u16>,
+    /// The next character wraps with a background, which its whole row may take.
+    wrapped_filling: bool,
+}
+
+/// How a row goes over into the one that continues it.
+#[derive(Clone, Copy)]
+enum Wrap {
+    /// A wrap is pending: the next character goes there.
+    Pending,
+    /// The next character is wide, and does not fit into the last column.
+    ByItself,
+    /// A wrap is pending, and the row's last cell is to be emptied after it.
+    ThenErase(Style),
 }
 
 impl Teller<'_> {
@@ -94,7 +107,7 @@ impl Teller<'_> {
     fn erase(&mut self, col: u16, count: u16, style: &Style) {
         self.go_to_col(col);
         if self.style.bg != style.bg {
-            self.use_style(style);
+            self.use_style(&Style::background(style.bg));
         }
         self.csi(&[u32::from(count)], b"X");
     }
@@ -139,23 +152,27 @@ impl Teller<'_> {
         }
     }
 
-    /// One row. When `next` continues it, the emulator is left so that printing wraps; the answer is the
-    /// style of its last cell, when that has to be emptied after wrapping.
-    fn line(&mut self, line: &Line, next: Option<&Line>) -> Option<Style> {
+    /// One row; `next` is the one that continues it, if one does. The emulator is left so that printing
+    /// wraps.
+    fn line(&mut self, line: &Line, next: Option<&Line>) -> Wrap {
         let mut col = 0;
-        let mut last = Style::default();
+        // The style of the last cell, if that is empty.
+        let mut edge = Style::default();
         let mut ambiguous = false;
-        let next = next.filter(|next| next.wrapped);
         // A wide character wraps by itself, and leaves a cell of its own style.
-        let wraps = next.and_then(|next| next.pieces().next()).filter(|first| {
-            matches!(first.shape, Shape::Cluster { wide: true, .. }) && first.style.bg == Color::DEFAULT
-        });
-        let wraps = wraps.map(|first| first.style);
+        let wide = next.and_then(|next| next.pieces().next());
+        let wide = wide.filter(|first| matches!(first.shape, Shape::Cluster { wide: true, .. }));
         for mut piece in line.pieces() {
             let room = self.cols - col;
-            let is_left = wraps == Some(piece.style);
+            let cells = piece.shape.cells();
+            if room == 0 {
+                break;
+            }
+            if matches!(piece.shape, Shape::Empty(_)) && cells >= room {
+                edge = piece.style;
+            }
+            let is_left = wide.is_some_and(|first| first.style == piece.style);
             piece.shape = match piece.shape {
-                _ if room == 0 => break,
                 Shape::Empty(n) if n >= room && is_left => Shape::Empty(room - 1),
                 Shape::Empty(n) => Shape::Empty(n.min(room)),
                 Shape::Ascii(text) => Shape::Ascii(&text[..text.len().min(room.into())]),
@@ -165,56 +182,68 @@ impl Teller<'_> {
             let now_ambiguous = matches!(piece.shape, Shape::Cluster { text, .. } if is_ambiguous(text));
             self.piece(col, &piece, ambiguous && now_ambiguous);
             ambiguous = now_ambiguous;
-            col += piece.shape.cells();
-            last = if matches!(piece.shape, Shape::Empty(_)) { piece.style } else { Style::default() };
+            col += cells.min(room);
+            if self.wrapped_filling {
+                // The row that scrolled in has the character's background.
+                self.wrapped_filling = false;
+                self.use_style(&Style::default());
+                self.out.extend_from_slice(b"\x1b[K");
+            }
         }
         if next.is_none() || self.x == Some(self.cols) {
-            return None;
+            return Wrap::Pending;
         }
-        let style = if col < self.cols - 1 { Style::default() } else { last };
         self.go_to_col(self.cols - 1);
-        if wraps == Some(style) {
-            return None;
+        if wide.is_some_and(|first| first.style == edge) {
+            return Wrap::ByItself;
         }
-        self.spaces(1, &style);
-        erasable(&style).then_some(style)
+        if erasable(&edge) {
+            self.spaces(1, &Style::default());
+            return Wrap::ThenErase(edge);
+        }
+        self.spaces(1, &edge);
+        Wrap::Pending
     }
 
     /// Wraps into the row that continues the one before.
-    fn wrap_into(&mut self, line: &Line, emptied: Option<Style>, rows: u16) {
+    fn wrap_into(&mut self, line: &Line, wrap: Wrap, rows: u16) {
         let first = line.pieces().next();
-        let natural = first.is_some_and(|piece| {
-            matches!(piece.shape, Shape::Ascii(_) | Shape::Cluster { .. }) && piece.style.bg == Color::DEFAULT
-        });
-        if natural && emptied.is_none() {
-            // The row's own first character wraps.
-            self.x = Some(0);
-            return;
+        let background = first.map_or(Color::DEFAULT, |piece| piece.style.bg);
+        let prints =
+            first.is_some_and(|piece| matches!(piece.shape, Shape::Ascii(_) | Shape::Cluster { .. }));
+        match wrap {
+            Wrap::ByItself => self.wrapped_filling = background != Color::DEFAULT,
+            Wrap::Pending if prints && background == Color::DEFAULT => {}
+            Wrap::Pending | Wrap::ThenErase(_) => {
+                self.spaces(1, &Style::default());
+                self.x = None;
+                if let Wrap::ThenErase(style) = wrap
+                    && rows > 1
+                {
+                    self.csi(&[], b"A");
+                    self.erase(self.cols - 1, 1, &style);
+                    self.csi(&[], b"B");
+                }
+                self.go_to_col(0);
+                self.erase(0, 1, &Style::default());
+            }
         }
-        self.spaces(1, &Style::default());
-        self.x = None;
-        if let Some(style) = emptied.filter(|_| rows > 1) {
-            self.csi(&[], b"A");
-            self.go_to_col(self.cols - 1);
-            self.erase(self.cols - 1, 1, &style);
-            self.csi(&[], b"B");
-        }
-        self.go_to_col(0);
-        self.erase(0, 1, &Style::default());
+        // In the first cases it is the row's own first character that wraps.
+        self.x = Some(0);
     }
 
     fn lines<'l>(&mut self, lines: impl Iterator<Item = Cow<'l, Line>>, rows: u16) {
         let mut lines = lines.peekable();
-        let mut emptied = None;
+        let mut wrap = Wrap::Pending;
         let mut first = true;
         while let Some(line) = lines.next() {
             match (first, line.wrapped) {
                 (true, _) => self.x = Some(0),
-                (false, true) => self.wrap_into(&line, emptied, rows),
+                (false, true) => self.wrap_into(&line, wrap, rows),
                 (false, false) => self.next_row(),
             }
             first = false;
-            emptied = self.line(&line, lines.peek().map(|next| &**next));
+            wrap = self.line(&line, lines.peek().filter(|next| next.wrapped).map(|next| &**next));
         }
     }
 
@@ -261,9 +290,10 @@ impl Teller<'_> {
     }
 }
 
-/// Erasing can leave this style: it has nothing but a background.
+/// An empty cell of this style shows nothing but its background, and that is what erasing leaves.
 fn erasable(style: &Style) -> bool {
-    *style == Style::background(style.bg)
+    const SHOWN: u16 = flag::UNDERLINE | flag::INVERSE | flag::STRIKE | flag::OVERLINE;
+    style.flags & SHOWN == 0 && style.link == 0
 }
 
 /// All emulators give it the same width.
@@ -297,7 +327,14 @@ impl Screen {
         out.extend_from_slice(
             b"\x1bc\x1b[3J\x1b[20l\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\",
         );
-        let mut to = Teller { out, links: &self.links, cols, style: Style::default(), x: Some(0) };
+        let mut to = Teller {
+            out,
+            links: &self.links,
+            cols,
+            style: Style::default(),
+            x: Some(0),
+            wrapped_filling: false,
+        };
 
         // The normal screen. Its saved cursor may stand on a row that only exists once more lines have
         // gone into the scrollback (ED 3 cleared it since): there is no other way than to make them.
@@ -371,9 +408,9 @@ impl Screen {
         // A pending wrap comes from printing the row's last cell again; so does a character that the
         // next one may join, which must be the very last.
         let pending = buffer.x >= self.cols;
-        let joinable = self.join > 0 && !modes.insert && buffer.x >= u16::from(self.join);
+        let joinable = self.join > 0 && self.ends_a_cell(paint);
         if pending && !joinable {
-            self.tell_cell_before(to, paint);
+            self.tell_cell_before(to, paint, false);
         } else if !joinable {
             self.tell_cursor(to, buffer.x);
         }
@@ -444,7 +481,7 @@ impl Screen {
             to.command(&format!("7;file://{}", percent_encoded(cwd)));
         }
         if joinable {
-            self.tell_cell_before(to, paint);
+            self.tell_cell_before(to, paint, modes.insert);
         }
     }
 
@@ -454,8 +491,24 @@ impl Screen {
         to.go_to(row, col);
     }
 
-    /// Prints the cell before the cursor again.
-    fn tell_cell_before(&self, to: &mut Teller, paint: &mut Paint) {
+    /// Whether the cursor stands right after a printed cell.
+    fn ends_a_cell(&self, paint: &mut Paint) -> bool {
+        let buffer = self.active();
+        let line = buffer.rows[usize::from(buffer.y)].to_line(paint, buffer.len);
+        let mut end = 0;
+        let last = line.pieces().find(|piece| {
+            end += piece.shape.cells();
+            end >= buffer.x
+        });
+        match last.map(|piece| piece.shape) {
+            Some(Shape::Ascii(_)) => true,
+            Some(Shape::Cluster { .. }) => end == buffer.x,
+            _ => false,
+        }
+    }
+
+    /// Prints the cell before the cursor again; where that `inserts`, in place of the one that is there.
+    fn tell_cell_before(&self, to: &mut Teller, paint: &mut Paint, inserts: bool) {
         let buffer = self.active();
         let x = buffer.x.min(self.cols);
         let line = buffer.rows[usize::from(buffer.y)].to_line(paint, buffer.len);
@@ -473,6 +526,9 @@ impl Screen {
                 };
                 let start = x.saturating_sub(one.cells());
                 self.tell_cursor(to, start);
+                if inserts {
+                    to.csi(&[one.cells().into()], b"P");
+                }
                 to.piece(start, &Piece { style: piece.style, shape: one }, false);
                 return;
             }

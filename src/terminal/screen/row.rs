@@ -7,6 +7,16 @@ use super::line::{Cell, Glyph, Line};
 use super::paint::Paint;
 use super::style::Style;
 
+/// Text without controls, and without characters of width 0.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) text: &'a [u8],
+    /// Its columns.
+    pub(super) cells: u16,
+    /// It has wide characters.
+    pub(super) uneven: bool,
+}
+
 #[derive(Default)]
 pub(super) struct Row {
     line: Line,
@@ -142,18 +152,10 @@ impl Row {
         cells.get(usize::from(col)).cloned().unwrap_or_else(|| Cell::empty(Style::default()))
     }
 
-    /// Writes text of `cells` columns at `col`, all within the row's `len`. Wide characters that lose a
+    /// Writes text at `col`, all within the row's `len`. Wide characters that lose a
     /// half lose the other one, as xterm.js does it: an empty cell of the new text's style stays.
-    pub(super) fn put(
-        &mut self,
-        paint: &mut Paint,
-        len: u16,
-        col: u16,
-        style: &Style,
-        text: &[u8],
-        cells: u16,
-        uneven: bool,
-    ) {
+    pub(super) fn put(&mut self, paint: &mut Paint, len: u16, col: u16, style: &Style, run: Run) {
+        let Run { text, cells, uneven } = run;
         if let Some(slot) = self.painted {
             if !uneven {
                 paint.write(slot, col, style, text, cells);
@@ -175,7 +177,7 @@ impl Row {
                 self.line.wrapped = wrapped;
                 self.under_tail = std::mem::take(&mut self.tail);
             } else {
-                self.overwrite(paint, len, col, style, text, cells, uneven);
+                self.overwrite(paint, len, col, style, run);
                 return;
             }
         }
@@ -190,16 +192,8 @@ impl Row {
 
     /// The text ends before the line does.
     #[cold]
-    fn overwrite(
-        &mut self,
-        paint: &mut Paint,
-        len: u16,
-        col: u16,
-        style: &Style,
-        text: &[u8],
-        cells: u16,
-        uneven: bool,
-    ) {
+    fn overwrite(&mut self, paint: &mut Paint, len: u16, col: u16, style: &Style, run: Run) {
+        let Run { text, cells, uneven } = run;
         if !uneven && !self.uneven {
             let slot = paint.allocate();
             let mut old = Vec::new();

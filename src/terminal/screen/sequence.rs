@@ -26,6 +26,29 @@ pub(super) enum State {
     DcsPassthrough,
 }
 
+impl State {
+    /// Inside OSC, DCS, SOS, PM or APC.
+    pub(super) fn is_string(self) -> bool {
+        use State as S;
+        match self {
+            S::Osc
+            | S::OtherString
+            | S::DcsEntry
+            | S::DcsParam
+            | S::DcsIntermediate
+            | S::DcsIgnore
+            | S::DcsPassthrough => true,
+            S::Ground
+            | S::Escape
+            | S::EscapeIntermediate
+            | S::CsiEntry
+            | S::CsiParam
+            | S::CsiIntermediate
+            | S::CsiIgnore => false,
+        }
+    }
+}
+
 /// What one code point outside of plain text asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
