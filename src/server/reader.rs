@@ -114,7 +114,7 @@ impl Reader {
                     let mut reset = Vec::new();
                     let had = if cursor == u64::MAX { self.attached_at } else { cursor };
                     let screen = terminal.screen(now);
-                    if screen.is_inside_string(had) {
+                    if had <= head && screen.is_inside_string(had) {
                         reset.extend_from_slice(CANCEL);
                     }
                     screen.put_reset(&mut reset);
