@@ -8,7 +8,9 @@ use log::{debug, warn};
 use super::connection::{Connection, Phase, Socket};
 use super::source::{Key, Source};
 use super::{Heard, Server};
-use crate::limits::{ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, SOCKET_BITE_BYTES};
+use crate::limits::{
+    ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, PTY_BITE_BYTES, PTY_TURN_BYTES, SOCKET_BITE_BYTES,
+};
 use crate::os::listen::{self, AcceptFailure, Stream};
 use crate::os::{pty, spawn};
 use crate::wire::http::{Reject, Response, Stage, put_continue, put_response};
@@ -39,6 +41,7 @@ const PTY_READ_ROOM: usize = 4096;
 
 impl Server {
     pub(super) fn take_in(&mut self, now: Instant) {
+        let waited = std::mem::take(&mut self.work.again);
         let mut heard = std::mem::take(&mut self.heard);
         heard.extend(self.events.iter().map(|event| Heard {
             source: Source::unpack(event.token()),
@@ -72,10 +75,14 @@ impl Server {
             }
         }
         self.heard = heard;
-        for source in std::mem::take(&mut self.work.again) {
+        // Who has just woken goes before those that have more than they may: a keystroke, its echo.
+        let woken = std::mem::take(&mut self.work.again);
+        let mut taken = 0;
+        for source in woken.into_iter().chain(waited) {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
-                Source::Terminal(key) => self.read_terminal(key, now),
+                Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
+                Source::Terminal(key) => taken += self.read_terminal(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Signals => {}
             }
@@ -267,11 +274,17 @@ impl Server {
         }
     }
 
-    /// Reads one bite of a PTY into its terminal.
-    fn read_terminal(&mut self, key: Key, now: Instant) {
-        let Some(hosted) = self.terminals.get_mut(key) else { return };
+    /// Reads one bite of a PTY into its terminal; returns how many bytes it had.
+    fn read_terminal(&mut self, key: Key, now: Instant) -> usize {
+        let Some(hosted) = self.terminals.get_mut(key) else { return 0 };
         hosted.on_again = false;
-        let Some(master) = hosted.master() else { return };
+        let Some(master) = hosted.master() else { return 0 };
+        if hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES) {
+            // The screen takes its next slice in this turn.
+            hosted.on_again = true;
+            self.work.again.push(Source::Terminal(key));
+            return 0;
+        }
         let mut filled = 0;
         let mut more = true;
         let mut hung_up = false;
@@ -301,6 +314,7 @@ impl Server {
             self.work.again.push(Source::Terminal(key));
         }
         self.finish_if_drained(key, now);
+        filled
     }
 
     /// Puts a connection on the list of those to be read.
