@@ -132,7 +132,7 @@ impl Server {
                     match pty::write(master, input.waiting()) {
                         Ok(n) if n > 0 => drained |= input.take(n),
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            hosted.input_blocked = true;
+                            hosted.set_input_blocked(true, key, self.poll.registry());
                             break;
                         }
                         // Nobody will read it: the terminal has hung up.

@@ -38,6 +38,8 @@ enum Next {
 
 /// A PTY gives at most a page a read; less room than that is not worth a call.
 const PTY_READ_ROOM: usize = 4096;
+/// A PTY that gave less has no more at the moment: what comes next comes with an event.
+const PTY_READ_FULL: usize = 2048;
 
 impl Server {
     pub(super) fn take_in(&mut self, now: Instant) {
@@ -47,14 +49,16 @@ impl Server {
             source: Source::unpack(event.token()),
             readable: event.is_readable() || event.is_read_closed() || event.is_error(),
             writable: event.is_writable() || event.is_error(),
+            ended: event.is_read_closed() || event.is_error(),
         }));
-        for Heard { source, readable, writable } in heard.drain(..) {
+        for Heard { source, readable, writable, ended } in heard.drain(..) {
             match source {
                 Source::Signals => self.take_signals(now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => {
                     let Some(connection) = self.connections.get_mut(key) else { continue };
                     connection.unread |= readable;
+                    connection.end_heard |= ended;
                     if writable && std::mem::take(&mut connection.blocked) {
                         self.queue_write(key);
                     }
@@ -65,7 +69,9 @@ impl Server {
                 Source::Terminal(key) => {
                     let Some(hosted) = self.terminals.get_mut(key) else { continue };
                     hosted.unread |= readable;
-                    if writable && std::mem::take(&mut hosted.input_blocked) {
+                    hosted.end_heard |= ended;
+                    if writable && hosted.input_blocked {
+                        hosted.set_input_blocked(false, key, self.poll.registry());
                         self.work.inputs.push(key);
                     }
                     if readable && !std::mem::replace(&mut hosted.on_again, true) {
@@ -173,6 +179,8 @@ impl Server {
                     return self.peer_ended(key, now);
                 }
                 Ok(n) => {
+                    // A read that found less than it had room for found all there was.
+                    connection.unread = n == self.scratch.len() || connection.end_heard;
                     connection.heard_at = now;
                     connection.pinged = false;
                     if !matches!(connection.phase, Phase::Closing) {
@@ -290,7 +298,13 @@ impl Server {
         let mut hung_up = false;
         while self.scratch.len() - filled >= PTY_READ_ROOM {
             match pty::read(master, &mut self.scratch[filled..]) {
-                Ok(n) if n > 0 => filled += n,
+                Ok(n) if n > 0 => {
+                    filled += n;
+                    if n < PTY_READ_FULL && !hosted.is_ending() {
+                        more = false;
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     more = false;
                     break;
