@@ -9,7 +9,7 @@ use mio::{Interest, Registry};
 
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
-use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE};
+use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
 use crate::os::pty;
 use crate::os::spawn::{self, Reaped, Signal};
 use crate::terminal::title::Recorded;
@@ -49,6 +49,8 @@ pub(super) struct Hosted {
     /// The child is dead since then; its last output may still be on the way.
     reaped: Option<(Exit, Instant)>,
     drain_at: Option<Instant>,
+    /// When a screen that nothing has painted on gives its working memory back.
+    rest_at: Option<Instant>,
     /// When an exited terminal is forgotten.
     linger_until: Option<Instant>,
 }
@@ -103,6 +105,7 @@ impl Hosted {
             kill_at: None,
             reaped: None,
             drain_at: None,
+            rest_at: None,
             linger_until: None,
         }
     }
@@ -179,7 +182,7 @@ impl Hosted {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.linger_until];
+        let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.rest_at, self.linger_until];
         own.into_iter().flatten().min()
     }
 }
@@ -218,8 +221,9 @@ impl Server {
     }
 
     /// New output, or an exit: readers are served this turn, the screen follows when there is time.
-    pub(super) fn terminal_grew(&mut self, key: Key) {
+    pub(super) fn terminal_grew(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        hosted.rest_at = Some(now + SCREEN_REST_AFTER);
         if !std::mem::replace(&mut hosted.on_grown, true) {
             self.work.grown.push(key);
         }
@@ -288,9 +292,12 @@ impl Server {
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };
         if hosted.terminal.stream().head() > head {
-            self.terminal_grew(key);
+            self.terminal_grew(key, now);
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if hosted.rest_at.take_if(|at| *at <= now).is_some() {
+            hosted.terminal.screen(now).rest();
+        }
         if hosted.kill_at.take_if(|at| *at <= now).is_some() {
             match &hosted.origin {
                 Origin::Shell { pid, .. } => {
@@ -396,7 +403,7 @@ impl Server {
         }
         self.record_title(key);
         self.wake_senders(key);
-        self.terminal_grew(key);
+        self.terminal_grew(key, now);
         self.forget_if_unread(key);
     }
 
