@@ -287,7 +287,7 @@ impl Server {
     pub(super) fn terminal_due(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
         let head = hosted.terminal.stream().head();
-        if hosted.terminal.settle(now) {
+        if hosted.terminal.settle(hosted.unread, now) {
             self.record_title(key);
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };

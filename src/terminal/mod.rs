@@ -278,9 +278,10 @@ impl Terminal {
         [self.seam.deadline(), self.title.deadline(), resize].into_iter().flatten().min()
     }
 
-    /// Does what is due by now; true when the recorded title changed.
-    pub fn settle(&mut self, now: Instant) -> bool {
-        if self.seam.deadline().is_some_and(|at| at <= now) {
+    /// Does what is due by now; true when the recorded title changed. `unread`: bytes of the program wait
+    /// to be fed, so half a character is only waiting for its turn.
+    pub fn settle(&mut self, unread: bool, now: Instant) -> bool {
+        if !unread && self.seam.deadline().is_some_and(|at| at <= now) {
             self.give_up_character(now);
         }
         self.exit.is_none() && self.title.settle(now)
