@@ -303,7 +303,7 @@ mod simulation {
                 terminal.feed(piece, now);
                 pump(&mut clients, &mut terminal, &mut printed, now);
             }
-            terminal.settle(now);
+            terminal.settle(false, now);
             let who = dice.below(clients.len() as u64) as usize;
             match dice.below(14) {
                 0 | 1 => clients[who].connect(&mut terminal, now),
