@@ -111,10 +111,10 @@ impl Server {
         for _ in 0..ACCEPT_BITE {
             let full = self.connections.len() >= CONNECTIONS_MAX;
             let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-            if listening.resting_until.take_if(|until| *until <= now).is_none()
-                && listening.resting_until.is_some()
-            {
-                return;
+            listening.resting_until.take_if(|until| *until <= now);
+            if let Some(until) = listening.resting_until {
+                // Asked for anew: a deadline that came early must not be the last.
+                return self.deadlines.ask(until, Source::Listener(slot), &mut listening.asked);
             }
             let accepted = match full {
                 true => Err(io::Error::from(rustix::io::Errno::MFILE)),
@@ -355,9 +355,8 @@ impl Server {
         if connection.doomed {
             return;
         }
-        if let Phase::Terminal(socket) = &connection.phase
-            && !socket.reader.is_held_back(now)
-        {
+        if matches!(connection.phase, Phase::Terminal(_)) {
+            // Its batch is due, or asks for its moment anew.
             self.work.thirsty.push(key);
         }
         let due = connection.deadline().is_some_and(|when| when <= now);
