@@ -123,16 +123,26 @@ fn a_reset_inside_a_sequence_is_continued_by_what_follows() {
 }
 
 #[test]
-fn a_client_that_stands_inside_of_a_sequence_is_freed_by_the_reset() {
+fn a_client_that_vanished_inside_of_a_control_string_is_freed_by_its_reset() {
     let server = Server::start(&[]);
-    let terminal = server.make(80, 24, sh("printf '\\033]52;c;QUFB'; while :; do sleep 1; done"));
-    let mut client = server.attach(&terminal, 2);
-    client.expect("QUFB");
-    // CAN first: ESC alone would commit the half string.
     for protocol in [1, 2] {
-        let reset = reset_of(&server, &terminal, protocol).text();
-        assert!(reset.starts_with("\u{18}\u{1b}c") || reset.starts_with("\u{1b}c"), "{reset:?}");
-        assert!(reset.starts_with('\u{18}') || server.log().is_empty());
+        let script = "stty raw -echo; printf 'plain'; read x; printf '\\033]52;c;QUFB'; read x; \
+                      printf 'Q\\007'; seq 1 500000; printf done; read x";
+        let terminal = server.make(80, 24, sh(script));
+        let mut client = server.attach(&terminal, protocol);
+        client.expect("plain");
+        let outside = client.cursor;
+        client.input("\n");
+        client.expect("QUFB");
+        let inside = client.cursor;
+        client.input("\n");
+        server.until_screen(&terminal, "done");
+        // ESC alone would commit the half string to the clipboard; CAN ends it without effect (ECMA-48, 8.2).
+        for (cursor, start) in [(inside, "\u{18}\u{1b}c"), (outside, "\u{1b}c"), (0, "\u{1b}c")] {
+            let mut client = server.attach_at(&terminal, cursor, protocol);
+            client.until("reset", |frame| matches!(frame, Frame::Output { reset: true, .. }));
+            assert!(client.text().starts_with(start), "at {cursor}: {:?}", &client.text()[..20]);
+        }
     }
 }
 
