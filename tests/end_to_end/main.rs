@@ -45,7 +45,7 @@
 //! | B39 cut sequences | `streams::output_that_the_ring_still_has_is_replayed_exactly_and_older_gets_one_reset`: a client goes on from its own last byte, and one without history never gets a cut tail |
 //! | B41, B44–B47, B49, B51–B54, B59, B70 state in resets | screen |
 //! | B42, B43 alternate screen | `screens::the_alternate_screen_hides_the_primary_one_and_scrolls_into_nothing` |
-//! | B48 resets inside sequences | `screens::a_reset_inside_a_sequence_is_continued_by_what_follows`, `screens::a_client_that_stands_inside_of_a_sequence_is_freed_by_the_reset` |
+//! | B48 resets inside sequences | `screens::a_reset_inside_a_sequence_is_continued_by_what_follows`, `screens::a_client_that_vanished_inside_of_a_control_string_is_freed_by_its_reset` |
 //! | B56 prompt marks | a reset holds no marks: nothing makes an emulator clear rows that no shell draws again |
 //! | B60 history on attach | `protocol::an_absent_cursor_is_zero_and_one_that_is_no_number_is_refused`, `protocol::a_cursor_gets_exactly_what_comes_after_it` |
 //! | B61 large resets | `screens::building_a_large_reset_delays_nobody` |
