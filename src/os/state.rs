@@ -61,6 +61,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;

@@ -11,10 +11,12 @@ mod event_socket;
 mod hand_out;
 mod hosted;
 mod intake;
+mod mirror_socket;
 mod reader;
 mod routes;
 mod slots;
 mod source;
+mod surroundings;
 mod terminal_socket;
 mod trust;
 
@@ -32,14 +34,17 @@ use self::connection::{Connection, Gate};
 use self::hosted::Hosted;
 use self::slots::Slots;
 use self::source::{Key, Source};
+use self::surroundings::Surroundings;
 use self::trust::Trust;
 use crate::Config;
 use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, TERMINALS_CEILING};
+use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
+use crate::wire::mirror_frames;
 use crate::workspace::events::EventLog;
 use crate::workspace::panes::Registry;
 
@@ -72,6 +77,12 @@ pub struct Server {
     registry: Registry,
     log: EventLog,
     event_readers: Vec<Key>,
+    /// What surrounds terminals besides the registry.
+    around: Surroundings,
+    mirror: Mirror,
+    mirror_sockets: Vec<Key>,
+    /// Batches for the next session at the same place.
+    mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
     scripts: Option<ScriptsDir>,
     deadlines: Deadlines<Source>,
@@ -89,6 +100,7 @@ pub struct Server {
     started_at: Instant,
     stopping: Option<Stopping>,
     asked: Option<Instant>,
+    chores_asked: Option<Instant>,
 }
 
 struct Listening {
@@ -130,6 +142,10 @@ struct Work {
     doomed_terminals: Vec<Key>,
     /// The event log grew.
     news: bool,
+    /// Workspaces or panes changed since sessions of the mirror were told.
+    workspaces: bool,
+    /// Sessions of the mirror were told something.
+    mirrors: bool,
 }
 
 impl Server {
@@ -215,6 +231,10 @@ impl Server {
             registry: Registry::default(),
             log: EventLog::new(unix_ms()),
             event_readers: Vec::new(),
+            around: Surroundings::new(unix_ms()),
+            mirror: Mirror::default(),
+            mirror_sockets: Vec::new(),
+            mirror_encoded: mirror_frames::Encoded::default(),
             scripts,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
@@ -226,6 +246,7 @@ impl Server {
             started_at: Instant::now(),
             stopping: None,
             asked: None,
+            chores_asked: None,
         })
     }
 
@@ -284,7 +305,8 @@ impl Server {
     fn patience(&self) -> Option<Duration> {
         let work = &self.work;
         let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.lagging];
-        if work.news || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
+        let told = work.news || work.workspaces || work.mirrors;
+        if told || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
             return Some(Duration::ZERO);
         }
         self.deadlines.next().map(|when| when.saturating_duration_since(Instant::now()))
@@ -298,6 +320,7 @@ impl Server {
             // Only the soonest wish of an owner counts; what it wished before is answered by asking anew.
             let asked = match source {
                 Source::Signals => &mut self.asked,
+                Source::Chores => &mut self.chores_asked,
                 Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
                     Some(listening) => &mut listening.asked,
                     None => continue,
@@ -316,6 +339,7 @@ impl Server {
             }
             match source {
                 Source::Signals => self.stopping_due(now),
+                Source::Chores => self.chores_due(now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
                 Source::Terminal(key) => self.terminal_due(key, now),
@@ -348,6 +372,17 @@ impl Server {
         stopping.killed = true;
         for (pid, _) in self.by_pid.drain() {
             crate::os::spawn::kill_session(pid);
+        }
+    }
+
+    fn chores_due(&mut self, now: Instant) {
+        self.mirror.expire(now);
+        self.ask_chores();
+    }
+
+    fn ask_chores(&mut self) {
+        if let Some(when) = self.mirror.deadline() {
+            self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }
 

@@ -36,6 +36,7 @@ enum Upgrade {
     Terminal { terminal: Key, cursor: u64, protocol: Protocol },
     Agent { session_id: String, size: GridSize, newlines_crlf: bool },
     Events { since: u64 },
+    Mirror { resume: Option<(String, u64)> },
 }
 
 type Answered = Result<Answer, Reject>;
@@ -81,6 +82,7 @@ impl Server {
             Upgrade::Terminal { terminal, cursor, protocol } => {
                 self.attach(key, terminal, cursor, protocol, now)
             }
+            Upgrade::Mirror { resume } => self.open_mirror(key, resume, now),
             Upgrade::Events { since } => self.follow_events(key, since, true, now),
             Upgrade::Agent { session_id, size, newlines_crlf } => {
                 if let Err(error) = self.register_agent(key, &session_id, size, newlines_crlf, now) {
@@ -104,7 +106,7 @@ impl Server {
         let segments = request.segments()?;
         let prefix = self.config.base_path.matches('/').count();
         let segments: Vec<&str> = segments.iter().skip(prefix).map(String::as_str).collect();
-        if segments.first() != Some(&"v1") && segments.first() != Some(&"metrics") {
+        if !matches!(segments.first(), Some(&"v1" | &"metrics" | &"ws")) {
             return self.page(key, request, path);
         }
         if segments == ["v1", "health"] {
@@ -127,12 +129,17 @@ impl Server {
                 only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
                 Ok(Answer::Response(self.metrics(now)))
             }
+            ["ws"] => {
+                only(request, "GET", &[Method::Get])?;
+                let seq = number(request, "seq")?;
+                Ok(Answer::Socket(Upgrade::Mirror { resume: request.query("resume").zip(seq) }))
+            }
             ["v1", "terminals"] => match request.method {
                 Method::Get | Method::Head => {
                     let list: Vec<_> = self
                         .terminals
                         .iter()
-                        .map(|(_, hosted)| rest::terminal_json(&hosted.info()))
+                        .map(|(_, hosted)| rest::terminal_json(&hosted.info(self.mirror_sockets.len())))
                         .collect();
                     json(200, &serde_json::json!({ "terminals": list }))
                 }
@@ -292,7 +299,9 @@ impl Server {
         let Some(hosted) = self.terminals.get_mut(key) else { return Err(not_found()) };
         match rest {
             [] => match request.method {
-                Method::Get | Method::Head => json(200, &rest::terminal_json(&hosted.info())),
+                Method::Get | Method::Head => {
+                    json(200, &rest::terminal_json(&hosted.info(self.mirror_sockets.len())))
+                }
                 Method::Delete => {
                     self.hang_up(key, now);
                     json(200, &serde_json::json!({ "closed": true }))
@@ -407,6 +416,7 @@ impl Server {
             ([id], Method::Delete) => {
                 let change = self.registry.delete_workspace(id)?;
                 self.told(Some(change));
+                self.workspace_gone(id);
                 Ok(Answer::Response(Response::empty(204)))
             }
             ([_], _) => Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
@@ -443,7 +453,7 @@ impl Server {
         json(status, &rest::pane_json(pane))
     }
 
-    fn told(&mut self, change: Option<Change>) {
+    pub(super) fn told(&mut self, change: Option<Change>) {
         if let Some(change) = change {
             self.tell(change);
         }

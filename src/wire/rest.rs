@@ -254,6 +254,19 @@ pub fn terminal_json(info: &TerminalInfo) -> Value {
     terminal
 }
 
+/// A terminal as a surface of the mirror: what never changes, and what is told when it does. Its title is
+/// that of its panes.
+pub fn surface_json(info: &TerminalInfo) -> Value {
+    let mut surface = terminal_json(info);
+    if let Some(fields) = surface.as_object_mut() {
+        for name in ["id", "title", "attached", "lastActivityAt"] {
+            fields.remove(name);
+        }
+        fields.insert("surfaceId".to_owned(), json!(info.id));
+    }
+    surface
+}
+
 /// The answer to `POST /v1/terminals`.
 pub fn created_json(terminal_id: &str, websocket_path: &str, next_output_seq: u64) -> Value {
     json!({ "terminalId": terminal_id, "websocketPath": websocket_path, "nextOutputSeq": next_output_seq })
