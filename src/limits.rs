@@ -24,6 +24,8 @@ pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
 /// Control strings (titles, marks, links) whose places in the stream a screen remembers.
 pub const STRING_SPANS_MAX: usize = 256;
+/// After this long without output a screen gives its working memory back.
+pub const SCREEN_REST_AFTER: Duration = Duration::from_secs(5);
 /// Input that the program has not taken yet. Above it the sender's socket is not read.
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.

@@ -31,7 +31,7 @@ const NEVER: [(&[&str], &[&str]); 9] = [
     (&PURE, &["crate::server", "crate::os", "crate::cli", "crate::web", "crate::config", "crate::Config"]),
     (&["os/"], &["crate::server", "crate::cli", "crate::terminal", "crate::wire", "crate::flow", "crate::workspace"]),
     (&["web/"], &["crate::"]),
-    (&[""], &["Rc<", "RefCell", "thread::spawn", "mpsc", "Mutex", "async fn"]),
+    (&[""], &["Rc<", "RefCell", "thread::spawn", "thread::sleep", "process::exit", "mpsc", "Mutex", "async fn"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

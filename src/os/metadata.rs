@@ -4,13 +4,39 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
+use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::limits::{MANIFEST_BYTES_MAX, PARENT_DIRECTORIES_MAX, PORTS_MAX, TREE_PROCESSES_MAX};
 use crate::os::proc::{self, ProcessStat, TcpListening};
-use crate::workspace::metadata::{ListeningPort, Metadata, Process};
+
+/// One process, as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// What the kernel counts.
+    pub stat: ProcessStat,
+    /// Its command line; its name in brackets when it has none.
+    pub argv: Vec<String>,
+    /// Percent of one core since the look before, to a tenth; 0.0 in its first one.
+    pub cpu_percent: f64,
+}
+
+/// What runs under one shell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The shell.
+    pub shell_pid: i32,
+    /// The leader of its terminal's foreground group.
+    pub foreground_pid: i32,
+    /// Where that one stands; empty when it is gone.
+    pub cwd: PathBuf,
+    /// The shell first, each process after its parent. At most [`TREE_PROCESSES_MAX`].
+    pub tree: Vec<Sampled>,
+    /// TCP sockets that one of these processes listens on, by address. At most [`PORTS_MAX`].
+    pub listening: Vec<(SocketAddr, i32)>,
+}
 
 /// A look at all processes of the machine, from which each terminal takes its own.
 ///
@@ -77,21 +103,14 @@ impl Sampler {
         }
     }
 
-    /// What runs under that shell; `None` when it is gone. What git and manifests say is not in it.
-    pub fn sample(&self, shell_pid: i32) -> Option<Metadata> {
+    /// What runs under that shell; `None` when it is gone.
+    pub fn sample(&self, shell_pid: i32) -> Option<Sample> {
         let shell = &self.processes[*self.by_pid.get(&shell_pid)?];
         let foreground_pid = self.foreground(shell);
         let cwd = proc::cwd(foreground_pid).or_else(|| proc::cwd(shell_pid)).unwrap_or_default();
         let tree = self.tree(shell_pid);
-        let listening_ports = self.ports(&tree);
-        Some(Metadata {
-            pid: shell_pid,
-            foreground_pid,
-            cwd: cwd.to_string_lossy().into_owned(),
-            tree,
-            listening_ports,
-            ..Metadata::default()
-        })
+        let listening = self.listening(&tree);
+        Some(Sample { shell_pid, foreground_pid, cwd, tree, listening })
     }
 
     /// The leader of the foreground group; when that is gone, another of it.
@@ -105,19 +124,19 @@ impl Sampler {
     }
 
     /// Parents before their children, at most [`TREE_PROCESSES_MAX`].
-    fn tree(&self, shell_pid: i32) -> Vec<Process> {
+    fn tree(&self, shell_pid: i32) -> Vec<Sampled> {
         let mut tree = Vec::new();
         let mut todo: Vec<usize> = self.by_pid.get(&shell_pid).copied().into_iter().collect();
         while let Some(at) = todo.pop().filter(|_| tree.len() < TREE_PROCESSES_MAX) {
             let process = &self.processes[at];
-            tree.push(self.told(process));
+            tree.push(self.sampled(process));
             let children = self.children.get(&process.pid).map(Vec::as_slice).unwrap_or_default();
             todo.extend(children.iter().rev());
         }
         tree
     }
 
-    fn told(&self, process: &ProcessStat) -> Process {
+    fn sampled(&self, process: &ProcessStat) -> Sampled {
         let mut argv = proc::argv(process.pid);
         if argv.is_empty() {
             argv.push(format!("[{}]", process.name));
@@ -127,39 +146,23 @@ impl Sampler {
         let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
         let percent =
             if self.seconds > 0.0 { ticks as f64 / ticks_per_second / self.seconds * 100.0 } else { 0.0 };
-        Process {
-            pid: process.pid,
-            parent: process.stat.parent,
-            argv,
-            cpu_percent: (percent * 10.0).round() / 10.0,
-            rss_bytes: process.rss_bytes,
-        }
+        Sampled { stat: process.clone(), argv, cpu_percent: (percent * 10.0).round() / 10.0 }
     }
 
-    /// By port, at most [`PORTS_MAX`].
-    fn ports(&self, tree: &[Process]) -> Vec<ListeningPort> {
-        let mut ports = Vec::new();
+    fn listening(&self, tree: &[Sampled]) -> Vec<(SocketAddr, i32)> {
+        let mut found = Vec::new();
         if self.listening.is_empty() {
-            return ports;
+            return found;
         }
         for process in tree {
-            for inode in proc::socket_inodes(process.pid) {
-                let Some(socket) = self.listening.iter().find(|socket| socket.inode == inode) else {
-                    continue;
-                };
-                let ip = socket.address.ip();
-                ports.push(ListeningPort {
-                    port: socket.address.port(),
-                    address: if ip.is_unspecified() { "*".to_owned() } else { ip.to_string() },
-                    v6: ip.is_ipv6(),
-                    pid: process.pid,
-                });
-            }
+            let pid = process.stat.pid;
+            let inodes = proc::socket_inodes(pid);
+            let sockets = self.listening.iter().filter(|socket| inodes.contains(&socket.inode));
+            found.extend(sockets.map(|socket| (socket.address, pid)));
         }
-        ports.sort();
-        ports.dedup();
-        ports.truncate(PORTS_MAX);
-        ports
+        found.sort_by_key(|(address, pid)| (address.port(), address.ip(), *pid));
+        found.truncate(PORTS_MAX);
+        found
     }
 }
 
@@ -275,25 +278,29 @@ mod tests {
                 break metadata;
             }
         };
-        assert_eq!((metadata.pid, metadata.cwd.as_str()), (pid, "/usr"));
+        assert_eq!((metadata.shell_pid, metadata.cwd.as_path()), (pid, Path::new("/usr")));
         assert_eq!(
-            (metadata.tree[0].pid, metadata.tree[0].argv.as_slice()),
+            (metadata.tree[0].stat.pid, metadata.tree[0].argv.as_slice()),
             (pid, &["sh", "-c", script].map(str::to_owned)[..])
         );
-        let parent_of =
-            |seconds: &str| metadata.tree.iter().find(|one| one.argv == words(seconds)).unwrap().parent;
+        let parent_of = |seconds: &str| {
+            metadata.tree.iter().find(|one| one.argv == words(seconds)).unwrap().stat.stat.parent
+        };
         assert_eq!(parent_of("1000"), pid);
         assert_eq!(parent_of("1001"), parent_of("1002"));
         assert_ne!(parent_of("1001"), pid);
         assert_eq!(metadata.tree.len(), 5);
         for (at, process) in metadata.tree.iter().enumerate().skip(1) {
-            assert!(metadata.tree[..at].iter().any(|earlier| earlier.pid == process.parent));
-            assert!(process.rss_bytes > 0);
+            assert!(metadata.tree[..at].iter().any(|earlier| earlier.stat.pid == process.stat.stat.parent));
+            assert!(process.stat.rss_bytes > 0);
         }
         drop(shell);
         // The look is of then; what is read of the gone shell now is left out.
         let late = sampler.sample(pid).unwrap();
-        assert_eq!((late.tree[0].argv.as_slice(), late.cwd.as_str()), (["[sh]".to_owned()].as_slice(), ""));
+        assert_eq!(
+            (late.tree[0].argv.as_slice(), late.cwd.as_path()),
+            (["[sh]".to_owned()].as_slice(), Path::new(""))
+        );
         look(&mut sampler, Instant::now());
         assert_eq!(sampler.sample(pid), None);
     }
@@ -301,12 +308,11 @@ mod tests {
     #[test]
     fn a_port_is_told_with_the_process_that_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let address = listener.local_addr().unwrap();
         let shell = Shell::start("echo ready; kill -STOP $$", Stdio::from(OwnedFd::from(listener)));
         let mut sampler = Sampler::default();
         look(&mut sampler, Instant::now());
-        let expected = ListeningPort { port, address: "127.0.0.1".into(), v6: false, pid: shell.pid() };
-        assert_eq!(sampler.sample(shell.pid()).unwrap().listening_ports, [expected]);
+        assert_eq!(sampler.sample(shell.pid()).unwrap().listening, [(address, shell.pid())]);
     }
 
     #[test]
@@ -325,10 +331,10 @@ mod tests {
         sampler.began_at = Some(start);
         sampler.processes = vec![process(1000)];
         sampler.begin(start + std::time::Duration::from_secs(2));
-        assert_eq!(sampler.told(&process(1000 + per_second)).cpu_percent, 50.0);
-        assert_eq!(sampler.told(&process(1000)).cpu_percent, 0.0);
+        assert_eq!(sampler.sampled(&process(1000 + per_second)).cpu_percent, 50.0);
+        assert_eq!(sampler.sampled(&process(1000)).cpu_percent, 0.0);
         // Another process with the same pid.
-        assert_eq!(sampler.told(&ProcessStat { started_ticks: 10, ..process(5000) }).cpu_percent, 0.0);
+        assert_eq!(sampler.sampled(&ProcessStat { started_ticks: 10, ..process(5000) }).cpu_percent, 0.0);
     }
 
     #[test]
@@ -363,7 +369,7 @@ mod tests {
             ..Sampler::default()
         };
         sampler.link();
-        let pids: Vec<i32> = sampler.tree(base).iter().map(|process| process.pid - base).collect();
+        let pids: Vec<i32> = sampler.tree(base).iter().map(|process| process.stat.pid - base).collect();
         assert_eq!(pids, [0, 1, 2, 3, 4]);
         assert_eq!(sampler.foreground(&sampler.processes[1]), base);
     }

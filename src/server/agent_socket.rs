@@ -57,7 +57,7 @@ impl Server {
             }
             Origin::Agent { .. } | Origin::Shell { .. } => hosted.terminal.feed(bytes, now),
         }
-        self.terminal_grew(terminal);
+        self.terminal_grew(terminal, now);
     }
 
     pub(super) fn agent_text(&mut self, key: Key, text: &str, now: Instant) {

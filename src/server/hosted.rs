@@ -10,7 +10,7 @@ use mio::{Interest, Registry};
 use super::mirror_socket::tell;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
-use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE};
+use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
 use crate::mirror::{About, Batch};
 use crate::os::pty;
 use crate::os::spawn::{self, Reaped, Signal};
@@ -52,6 +52,8 @@ pub(super) struct Hosted {
     /// The child is dead since then; its last output may still be on the way.
     reaped: Option<(Exit, Instant)>,
     drain_at: Option<Instant>,
+    /// When a screen that nothing has painted on gives its working memory back.
+    rest_at: Option<Instant>,
     /// When an exited terminal is forgotten.
     linger_until: Option<Instant>,
 }
@@ -106,6 +108,7 @@ impl Hosted {
             kill_at: None,
             reaped: None,
             drain_at: None,
+            rest_at: None,
             linger_until: None,
         }
     }
@@ -167,7 +170,7 @@ impl Hosted {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.linger_until];
+        let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.rest_at, self.linger_until];
         own.into_iter().flatten().min()
     }
 }
@@ -207,8 +210,9 @@ impl Server {
     }
 
     /// New output, or an exit: readers are served this turn, the screen follows when there is time.
-    pub(super) fn terminal_grew(&mut self, key: Key) {
+    pub(super) fn terminal_grew(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        hosted.rest_at = Some(now + SCREEN_REST_AFTER);
         if !std::mem::replace(&mut hosted.on_grown, true) {
             self.work.grown.push(key);
         }
@@ -280,9 +284,12 @@ impl Server {
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };
         if hosted.terminal.stream().head() > head {
-            self.terminal_grew(key);
+            self.terminal_grew(key, now);
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        if hosted.rest_at.take_if(|at| *at <= now).is_some() {
+            hosted.terminal.screen(now).rest();
+        }
         if hosted.kill_at.take_if(|at| *at <= now).is_some() {
             match &hosted.origin {
                 Origin::Shell { pid, .. } => {
@@ -392,7 +399,7 @@ impl Server {
         tell(&mut self.mirror, &mut self.work, About::Exited { surface, position }, told);
         self.record_title(key);
         self.wake_senders(key);
-        self.terminal_grew(key);
+        self.terminal_grew(key, now);
         self.forget_if_unread(key);
     }
 

@@ -304,7 +304,7 @@ impl Server {
         if filled > 0 {
             hosted.terminal.feed(&self.scratch[..filled], now);
             hosted.activity_ms = super::unix_ms();
-            self.terminal_grew(key);
+            self.terminal_grew(key, now);
         }
         if more && let Some(hosted) = self.terminals.get_mut(key) {
             hosted.on_again = true;

@@ -11,6 +11,7 @@ mod event_socket;
 mod hand_out;
 mod hosted;
 mod intake;
+mod metadata;
 mod mirror_socket;
 mod reader;
 mod routes;

@@ -24,7 +24,7 @@ impl Server {
         connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader, held: None });
         self.ask_connection(key);
         // What the program asked before is answered by the screen; what it asks from now on, by clients.
-        self.terminal_grew(terminal);
+        self.terminal_grew(terminal, now);
         self.pump(key, now);
     }
 
@@ -82,7 +82,7 @@ impl Server {
             Origin::Shell { master: None, .. } | Origin::Agent { .. } => false,
         };
         hosted.terminal.clear(shell_in_foreground, now);
-        self.terminal_grew(key);
+        self.terminal_grew(key, now);
     }
 
     pub(super) fn terminal_error(&mut self, key: Key, message: &str) {

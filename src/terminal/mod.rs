@@ -440,6 +440,10 @@ mod tests {
         let inside: Vec<u64> = (0..=head).filter(|at| terminal.screen(now).is_inside_string(*at)).collect();
         let expected: Vec<u64> = (3..=10).chain(19..=21).chain(26..=35).collect();
         assert_eq!(inside, expected);
+        terminal.feed(b"\x07\x1bc\x1b]2;t", now);
+        let head = terminal.stream().head();
+        assert!(terminal.screen(now).is_inside_string(head), "a full reset forgets no position");
+        assert!(terminal.screen(now).is_inside_string(30));
     }
 
     #[test]

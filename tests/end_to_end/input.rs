@@ -165,7 +165,7 @@ fn a_thousand_cuts_while_lines_are_typed_lose_nothing_and_double_nothing() {
     let mut typed = String::new();
     while cuts < 1000 {
         // The upgrade takes about 250 bytes up and 150 down, so some cuts fall into it.
-        proxy.next_connection_may(150 + dice.below(1500), 100 + dice.below(1500));
+        proxy.next_connection_may(200 + dice.below(4000), 150 + dice.below(4000));
         client.protocol = 1 + dice.below(2) as u8;
         let mut up = client.reconnect(Stream::tcp(proxy.addr));
         while up {

@@ -8,6 +8,15 @@ struct Shell {
     rc: (&'static str, &'static str),
 }
 
+/// Where `scripts/shells` puts it, unless it is on the PATH.
+fn nushell() -> String {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/bin/nu");
+    let path = std::env::var("PATH").unwrap();
+    let found =
+        path.split(':').map(|folder| format!("{folder}/nu")).find(|nu| std::path::Path::new(nu).exists());
+    found.unwrap_or_else(|| own.into())
+}
+
 fn shells() -> Vec<Shell> {
     let rc = |path: &str, file, text| Shell { path: path.into(), rc: (file, text) };
     vec![
@@ -15,6 +24,7 @@ fn shells() -> Vec<Shell> {
         rc("/usr/bin/zsh", ".zshrc", "echo rc-ran\n"),
         rc("/usr/bin/fish", ".config/fish/config.fish", "echo rc-ran\n"),
         rc("/usr/bin/elvish", ".config/elvish/rc.elv", "echo rc-ran\n"),
+        rc(&nushell(), ".config/nushell/config.nu", "print rc-ran\n"),
     ]
 }
 
@@ -33,6 +43,7 @@ fn shells_load_the_integration_and_the_users_own_files() {
         std::fs::write(&file, shell.rc.1).unwrap();
         let terminal = server.make(100, 30, Program::new(&shell.path, &[]));
         let mut client = server.attach(&terminal, 2);
+        client.answers = true;
         client.resize(100, 30);
         client.expect("rc-ran");
         // The prompt is marked, and the title says where it is.
@@ -49,7 +60,8 @@ fn shells_load_the_integration_and_the_users_own_files() {
         assert!(!before.contains("xception") && !before.contains("rror"), "{}: {before}", shell.path);
         assert!(before.contains("\u{1b}]7;"), "{}: the directory is told: {before:?}", shell.path);
         assert!(before.contains("\u{1b}]2;") || before.contains("\u{1b}]0;"), "{}: {before:?}", shell.path);
-        client.input("sleep 5\r");
+        // The program, also where the shell has a command of that name.
+        client.input(if shell.path.ends_with("/nu") { "^sleep 5\r" } else { "sleep 5\r" });
         client.expect("\u{1b}]133;C");
         eventually(&format!("{} shows the running command", shell.path), || {
             while client.next_within(std::time::Duration::from_millis(1)).is_some() {}
@@ -68,7 +80,8 @@ fn shells_load_the_integration_and_the_users_own_files() {
 #[test]
 fn without_integration_a_shell_is_left_alone() {
     let server = Server::start(&["--no-shell-integration"]);
-    for shell in shells() {
+    // Nushell marks its prompts by itself.
+    for shell in shells().into_iter().filter(|shell| !shell.path.ends_with("/nu")) {
         let terminal = server.make(100, 30, Program::new(&shell.path, &[]));
         let mut client = server.attach(&terminal, 2);
         client.resize(100, 30);

@@ -736,6 +736,8 @@ impl Screen {
         std::mem::swap(&mut fresh.cwd, &mut self.cwd);
         std::mem::swap(&mut fresh.colors, &mut self.colors);
         std::mem::swap(&mut fresh.answers, &mut self.answers);
+        std::mem::swap(&mut fresh.strings, &mut self.strings);
+        fresh.fed = self.fed;
         fresh.answering = self.answering;
         *self = fresh;
     }

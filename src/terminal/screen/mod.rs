@@ -1,9 +1,9 @@
 //! The screen model: what a client that saw all output would show, kept so that it can be told again.
 //!
 //! The client decides what is right: xterm.js 6.0 with its Unicode 11 widths, followed to its corners.
-//! Bytes go through a parser of our own ([`sequence`]) to the state of our own: cursor, pen, modes, scroll
-//! regions, tab stops, character sets, saved cursors, colours, titles, links. Cells are kept as [`line`]s,
-//! and rows that are overwritten in their middle in vt100's grid ([`paint`], the only file that names
+//! Bytes go through a parser of our own (`sequence`) to the state of our own: cursor, pen, modes, scroll
+//! regions, tab stops, character sets, saved cursors, colours, titles, links. Cells are kept as lines,
+//! and rows that are overwritten in their middle in vt100's grid (`paint`, the only file that names
 //! vt100). Not kept are images (sixel, kitty, iTerm): a reset shows the text without them.
 //!
 //! Nothing here grows with what a program sends: see the bounds in [`crate::limits`].

@@ -264,9 +264,9 @@ impl Paint {
         let cell = grid.cell(row, col);
         let mut text = String::new();
         match &cell.glyph {
-            Glyph::One(base) | Glyph::Lone(base) => text.push(*base),
+            Glyph::One(base) => text.push(*base),
             Glyph::Many(base) => text.push_str(base),
-            Glyph::Empty | Glyph::Right => text.push(' '),
+            Glyph::Lone(_) | Glyph::Empty | Glyph::Right => return,
         }
         text.push(c);
         grid.go_to(row, col);

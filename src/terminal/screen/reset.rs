@@ -501,7 +501,7 @@ impl Screen {
             end >= buffer.x
         });
         match last.map(|piece| piece.shape) {
-            Some(Shape::Ascii(_)) => true,
+            Some(Shape::Ascii(_)) => buffer.x > 0,
             Some(Shape::Cluster { .. }) => end == buffer.x,
             _ => false,
         }

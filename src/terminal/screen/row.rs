@@ -254,9 +254,10 @@ impl Row {
             None => self.edit(paint, len, |row| {
                 let glyph = &mut row[usize::from(col)].glyph;
                 let mut text = match glyph {
-                    Glyph::One(base) | Glyph::Lone(base) => base.to_string(),
+                    Glyph::One(base) => base.to_string(),
                     Glyph::Many(text) => std::mem::take(text).into(),
-                    Glyph::Empty | Glyph::Right => String::from(" "),
+                    // After a wide character that was lost at the edge: there is nothing to join.
+                    Glyph::Lone(_) | Glyph::Empty | Glyph::Right => return,
                 };
                 text.push(c);
                 *glyph = Glyph::Many(text.into());

@@ -41,6 +41,8 @@ pub struct Client {
     seen: usize,
     pub resets: usize,
     pub exited: bool,
+    /// Says where the cursor is when a program asks (DSR 6), as an emulator does; always the first cell.
+    pub answers: bool,
     /// False for clients that only count: the text is not kept.
     pub keeps_text: bool,
     /// Frames besides output, in order.
@@ -74,6 +76,7 @@ impl Client {
             seen: 0,
             resets: 0,
             exited: false,
+            answers: false,
             keeps_text: true,
             control: Vec::new(),
             size: None,
@@ -197,6 +200,12 @@ impl Client {
             Message::Pong(_) => return self.next_within(patience),
         };
         self.check(&frame);
+        if let Frame::Output { data, reset: false, .. } = &frame
+            && self.answers
+            && find(data, b"\x1b[6n").is_some()
+        {
+            self.reply("\u{1b}[1;1R");
+        }
         Some(frame)
     }
 
