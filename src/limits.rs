@@ -196,6 +196,8 @@ pub const PANEL_PIXELS_MAX: f64 = 100_000.0;
 pub const PANEL_Z_MAX: i32 = 1_000_000;
 /// Keys of the status bar, or ids of a list in the settings.
 pub const SETTINGS_LIST_MAX: usize = 64;
+/// A change of the state is on the disk after this long: what a burst changes is written once.
+pub const STATE_SAVE_AFTER: Duration = Duration::from_millis(250);
 /// The state file when it is read: all panes and workspaces at their longest would not fit, but what people
 /// have is a thousandth of it.
 pub const STATE_BYTES_MAX: u64 = 64 << 20;

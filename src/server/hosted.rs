@@ -193,9 +193,8 @@ impl Server {
         if let Some(former) = self.by_session.insert(session_id.clone(), key) {
             self.replace(former, now);
         }
-        if let Some(change) = self.registry.ensure_pane(&session_id, &title) {
-            self.tell(change);
-        }
+        let change = self.registry.ensure_pane(&session_id, &title);
+        self.told(change);
         self.surface_created(key, now);
         Ok(key)
     }

@@ -7,6 +7,7 @@
 mod agent_socket;
 mod burial;
 mod connection;
+mod control_routes;
 mod event_socket;
 mod hand_out;
 mod hosted;
@@ -24,6 +25,7 @@ mod trust;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use log::{info, warn};
@@ -39,15 +41,18 @@ use self::surroundings::Surroundings;
 use self::trust::Trust;
 use crate::Config;
 use crate::flow::Deadlines;
-use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, TERMINALS_CEILING};
+use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
 use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
+use crate::os::state;
 use crate::wire::mirror_frames;
+use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
 use crate::workspace::panes::Registry;
+use crate::workspace::settings::Settings;
 
 /// Why a server did not start: one line that says what to do.
 #[derive(Debug)]
@@ -102,6 +107,8 @@ pub struct Server {
     stopping: Option<Stopping>,
     asked: Option<Instant>,
     chores_asked: Option<Instant>,
+    /// When the state is to be saved.
+    save_at: Option<Instant>,
 }
 
 struct Listening {
@@ -147,6 +154,8 @@ struct Work {
     workspaces: bool,
     /// Sessions of the mirror were told something.
     mirrors: bool,
+    /// What outlives the server changed.
+    state: bool,
 }
 
 impl Server {
@@ -216,6 +225,7 @@ impl Server {
             },
             false => None,
         };
+        let (registry, settings) = load_state(&config.state_dir.join(STATE_FILE));
         Ok(Server {
             trust: Trust::new(&config),
             config,
@@ -229,10 +239,10 @@ impl Server {
             by_id: HashMap::new(),
             by_session: HashMap::new(),
             by_pid: HashMap::new(),
-            registry: Registry::default(),
+            registry,
             log: EventLog::new(unix_ms()),
             event_readers: Vec::new(),
-            around: Surroundings::new(unix_ms()),
+            around: Surroundings::new(settings, unix_ms()),
             mirror: Mirror::default(),
             mirror_sockets: Vec::new(),
             mirror_encoded: mirror_frames::Encoded::default(),
@@ -248,6 +258,7 @@ impl Server {
             stopping: None,
             asked: None,
             chores_asked: None,
+            save_at: None,
         })
     }
 
@@ -278,6 +289,7 @@ impl Server {
         while !self.is_finished() {
             self.turn()?;
         }
+        self.save_state();
         Ok(())
     }
 
@@ -299,6 +311,10 @@ impl Server {
         self.write_out(now);
         self.follow_screens(idle, now);
         self.bury(now);
+        if std::mem::take(&mut self.work.state) {
+            self.save_at.get_or_insert(now + STATE_SAVE_AFTER);
+            self.ask_chores();
+        }
         Ok(())
     }
 
@@ -378,12 +394,27 @@ impl Server {
 
     fn chores_due(&mut self, now: Instant) {
         self.mirror.expire(now);
+        if self.save_at.is_some_and(|at| at <= now) {
+            self.save_state();
+        }
         self.ask_chores();
     }
 
     fn ask_chores(&mut self) {
-        if let Some(when) = self.mirror.deadline() {
+        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
+        }
+    }
+
+    /// Writes what outlives the server, if it changed: the file is whole at any moment.
+    fn save_state(&mut self) {
+        if self.save_at.take().is_none() {
+            return;
+        }
+        let path = self.config.state_dir.join(STATE_FILE);
+        let bytes = state_bytes(&self.registry, &self.around.settings);
+        if let Err(error) = state::write_whole(&path, &bytes) {
+            warn!("{} is not saved: {error}", path.display());
         }
     }
 
@@ -392,6 +423,26 @@ impl Server {
             stopping.killed || (self.by_pid.is_empty() && self.connections.len() == 0)
         })
     }
+}
+
+/// In the state directory: workspaces, panes and settings.
+const STATE_FILE: &str = "state.json";
+
+/// What outlived the last server. A damaged file is set aside, never fatal.
+fn load_state(path: &Path) -> (Registry, Settings) {
+    let damage = match state::read_whole(path) {
+        Ok(None) => return Default::default(),
+        Ok(Some(bytes)) => match parse_state(&bytes) {
+            Ok(state) => return state,
+            Err(damage) => damage,
+        },
+        Err(error) => error.to_string(),
+    };
+    match state::set_aside(path) {
+        Ok(aside) => warn!("{} is damaged ({damage}); it is {} now", path.display(), aside.display()),
+        Err(error) => warn!("{} is damaged ({damage}) and in the way: {error}", path.display()),
+    }
+    Default::default()
 }
 
 /// Milliseconds since 1970, for what people read; never for a rule of the loop.

@@ -18,10 +18,10 @@ use crate::wire::http::{Method, Reject, Request, Response, put_response, put_str
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
 use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::accept_key;
-use crate::workspace::panes::{Change, Put};
+use crate::workspace::panes::{Change, DEFAULT_WORKSPACE, Put};
 
 /// What a request gets.
-enum Answer {
+pub(super) enum Answer {
     Response(Response),
     /// It becomes a websocket.
     Socket(Upgrade),
@@ -32,14 +32,14 @@ enum Answer {
 }
 
 /// What a websocket is for.
-enum Upgrade {
+pub(super) enum Upgrade {
     Terminal { terminal: Key, cursor: u64, protocol: Protocol },
     Agent { session_id: String, size: GridSize, newlines_crlf: bool },
     Events { since: u64 },
     Mirror { resume: Option<(String, u64)> },
 }
 
-type Answered = Result<Answer, Reject>;
+pub(super) type Answered = Result<Answer, Reject>;
 
 impl Server {
     /// Answers one request; what follows on the connection is read afterwards.
@@ -171,6 +171,14 @@ impl Server {
                 only(request, "GET", &[Method::Get])?;
                 Ok(Answer::Socket(Upgrade::Events { since: self.since(request)? }))
             }
+            ["v1", "workspaces", id, rest @ ..] if matches!(rest, ["status", _] | ["progress"] | ["log"]) => {
+                self.card_route(request, id, rest)
+            }
+            ["v1", "notifications", rest @ ..] => self.notification_route(request, rest, now),
+            ["v1", "surfaces", surface, "panels", id] => self.panel_route(request, surface, id),
+            ["v1", "plans", rest @ ..] if rest.len() <= 1 => self.plan_route(request, rest),
+            ["v1", "settings"] => self.settings_route(request),
+            ["v1", "autocontinue"] => self.auto_continue_route(request, now),
             ["v1", "workspaces", rest @ ..] => self.workspace_route(request, rest),
             _ => Err(not_found()),
         }
@@ -206,7 +214,8 @@ impl Server {
     }
 
     fn create(&mut self, body: &[u8], now: Instant) -> Answered {
-        let wish = rest::parse_create(body)?;
+        let pinned = |session_id: &str| self.pinned_cwd(session_id);
+        let wish = rest::parse_create(body, pinned)?;
         let current = self.by_session.get(&wish.session_id).and_then(|key| self.terminals.get(*key));
         if let Some(hosted) = current
             && (hosted.is_live() || (hosted.is_agent_owned() && wish.attach_only))
@@ -230,6 +239,12 @@ impl Server {
         let key = self.start(&wish, now)?;
         let Some(hosted) = self.terminals.get(key) else { return Err(not_found()) };
         json(201, &self.created(hosted))
+    }
+
+    /// Where terminals of the workspace start that shows this session, or will: the directory pinned there.
+    fn pinned_cwd(&self, session_id: &str) -> Option<String> {
+        let workspace = self.registry.workspace_of(session_id);
+        workspace.or_else(|| self.registry.workspace(DEFAULT_WORKSPACE))?.cwd.clone()
     }
 
     fn created(&self, hosted: &Hosted) -> serde_json::Value {
@@ -358,7 +373,7 @@ impl Server {
                 }
                 hosted.terminal.type_in(&data);
                 self.terminal_changed(key, now);
-                Ok(Answer::Response(Response::empty(204)))
+                no_content()
             }
             _ => Err(not_found()),
         }
@@ -417,7 +432,7 @@ impl Server {
                 let change = self.registry.delete_workspace(id)?;
                 self.told(Some(change));
                 self.workspace_gone(id);
-                Ok(Answer::Response(Response::empty(204)))
+                no_content()
             }
             ([_], _) => Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
             ([id, "panes"], Method::Get | Method::Head) => {
@@ -440,7 +455,7 @@ impl Server {
             ([id, "panes", pane], Method::Delete) => {
                 let change = self.registry.delete_pane(id, pane)?;
                 self.told(Some(change));
-                Ok(Answer::Response(Response::empty(204)))
+                no_content()
             }
             ([_, "panes", _], _) => Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
             _ => Err(not_found()),
@@ -456,6 +471,7 @@ impl Server {
     pub(super) fn told(&mut self, change: Option<Change>) {
         if let Some(change) = change {
             self.tell(change);
+            self.work.state = true;
         }
     }
 
@@ -489,7 +505,7 @@ impl Server {
     }
 }
 
-fn json(status: u16, value: &serde_json::Value) -> Answered {
+pub(super) fn json(status: u16, value: &serde_json::Value) -> Answered {
     Ok(Answer::Response(Response::json(status, value)))
 }
 
@@ -501,17 +517,21 @@ fn redirect(to: String) -> Response {
     response
 }
 
-fn not_found() -> Reject {
+pub(super) fn no_content() -> Answered {
+    Ok(Answer::Response(Response::empty(204)))
+}
+
+pub(super) fn not_found() -> Reject {
     Reject::new(404, "there is nothing here by that name")
 }
 
-fn not_allowed(allow: &'static str) -> Reject {
+pub(super) fn not_allowed(allow: &'static str) -> Reject {
     let mut reject = Reject::new(405, format!("this takes {allow}"));
     reject.allow = Some(allow);
     reject
 }
 
-fn only(request: &Request, allow: &'static str, methods: &[Method]) -> Result<(), Reject> {
+pub(super) fn only(request: &Request, allow: &'static str, methods: &[Method]) -> Result<(), Reject> {
     if methods.contains(&request.method) { Ok(()) } else { Err(not_allowed(allow)) }
 }
 

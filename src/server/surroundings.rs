@@ -30,14 +30,14 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(super) fn new(now_unix_ms: u64) -> Surroundings {
+    pub(super) fn new(settings: Settings, now_unix_ms: u64) -> Surroundings {
         Surroundings {
             sidebar: Sidebar::default(),
             notifications: Notifications::new(now_unix_ms),
             panels: Panels::default(),
             plans: Plans::default(),
             auto_continue: AutoContinue::default(),
-            settings: Settings::default(),
+            settings,
         }
     }
 }

@@ -446,3 +446,307 @@ fn workspaces_and_pins_are_told() {
     server.delete("/v1/workspaces/w");
     assert_eq!(mirror.until("workspacesUpdate")["workspaces"].as_array().unwrap().len(), 1);
 }
+
+/// A client that merges updates into the snapshot, as the protocol says: `null` removes, `log` is appended.
+fn merge(known: &mut Value, update: &Value) {
+    let Value::Object(fields) = update else {
+        *known = update.clone();
+        return;
+    };
+    if !known.is_object() {
+        *known = json!({});
+    }
+    for (name, value) in fields {
+        match value {
+            Value::Null if name != "progress" => drop(known.as_object_mut().unwrap().remove(name)),
+            Value::Array(lines) if name == "log" => {
+                match known.get_mut("log").and_then(Value::as_array_mut) {
+                    Some(log) => log.extend(lines.iter().cloned()),
+                    None => known["log"] = value.clone(),
+                }
+            }
+            _ => merge(&mut known[name.as_str()], value),
+        }
+    }
+}
+
+#[test]
+fn status_progress_and_log_are_told_and_stand_in_the_next_snapshot() {
+    let server = Server::start(&[]);
+    let terminal = server.make_in("my-session", 80, 24, sh("exec cat"));
+    let mut mirror = Mirror::open(&server);
+    let card = |id: &str, rest: &str| format!("/v1/workspaces/{id}/{rest}");
+    let ok = |answer: Answer| assert_eq!(answer.status, 204, "{}", answer.text());
+    ok(server.tell("PUT", &card("default", "status/build"), &json!({ "text": "green", "color": "#0f0" })));
+    assert_eq!(mirror.until("htKeysSeen")["keys"], json!(["build"]));
+    // A surface and a session mean the workspace that shows them.
+    ok(server.tell("PUT", &card(&terminal.id, "status/tests"), &json!({ "text": "12", "icon": "t" })));
+    ok(server.tell("PUT", &card("my-session", "progress"), &json!({ "value": 0.5, "label": "half" })));
+    ok(server.post(&card("default", "log"), &json!({ "message": "one", "level": "info", "source": "make" })));
+    ok(server.post(&card("default", "log"), &json!({ "message": "two" })));
+    ok(server.delete(&card("default", "status/build")));
+    ok(server.delete(&card("default", "status/build")));
+    ok(server.delete(&card("default", "progress")));
+    mirror.settle();
+    let mut sidebar = mirror.hello["snapshot"]["sidebar"].clone();
+    let updates = mirror.frames.iter().filter(|frame| frame["type"] == "sidebarUpdate");
+    for update in updates.map(|frame| &frame["sidebar"]) {
+        merge(&mut sidebar, update);
+    }
+    let snapshot = Mirror::open(&server).hello["snapshot"].clone();
+    assert_eq!(snapshot["sidebar"], sidebar);
+    assert_eq!(sidebar["default"]["status"], json!({ "tests": { "text": "12", "icon": "t" } }));
+    assert_eq!(sidebar["default"]["log"][1]["message"], "two");
+    assert_eq!(snapshot["htKeys"], json!(["build", "tests"]), "also after it was cleared");
+    for (answer, status, field) in [
+        (server.tell("PUT", &card("default", "progress"), &json!({ "value": 1.5 })), 400, "value"),
+        (server.tell("PUT", &card("default", "status/a"), &json!({})), 400, "text"),
+        (
+            server.tell(
+                "PUT",
+                &card("default", &format!("status/{}", "k".repeat(10_000))),
+                &json!({ "text": "" }),
+            ),
+            400,
+            "key",
+        ),
+        (server.post(&card("default", "log"), &json!({ "message": "m", "level": "loud" })), 400, "level"),
+        (server.post(&card("nowhere", "log"), &json!({ "message": "m" })), 404, "workspace"),
+        (server.get(&card("default", "log")), 405, "POST"),
+    ] {
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert!(answer.error().contains(field), "{}", answer.text());
+    }
+}
+
+#[test]
+fn notifications_are_created_dismissed_one_by_one_and_cleared() {
+    let server = Server::start(&[]);
+    let terminal = server.make_in("s", 80, 24, sh("exec cat"));
+    let mut mirror = Mirror::open(&server);
+    let created = server.post(
+        "/v1/notifications",
+        &json!({ "title": "done", "body": "all", "level": "success", "surfaceId": "s" }),
+    );
+    assert_eq!(created.status, 201);
+    let told = mirror.until("notificationCreate")["notification"].clone();
+    assert_eq!(told, created.json());
+    assert_eq!((&told["title"], &told["surfaceId"]), (&json!("done"), &json!(terminal.id)));
+    for n in 0..51 {
+        server.post("/v1/notifications", &json!({ "title": n.to_string() }));
+    }
+    assert_eq!(mirror.until("notificationDismiss")["id"], told["id"], "only 50 are kept");
+    let list = server.get("/v1/notifications").json()["notifications"].clone();
+    assert_eq!(list.as_array().unwrap().len(), 50);
+    let id = list[7]["id"].as_str().unwrap();
+    mirror.settle();
+    assert_eq!(server.delete(&format!("/v1/notifications/{id}")).status, 204);
+    assert_eq!(mirror.until("notificationDismiss")["id"], id);
+    assert_eq!(server.delete(&format!("/v1/notifications/{id}")).status, 404);
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["notifications"].as_array().unwrap().len(), 49);
+    assert_eq!(server.delete("/v1/notifications").status, 204);
+    for _ in 0..49 {
+        mirror.until("notificationDismiss");
+    }
+    assert_eq!(server.get("/v1/notifications").json(), json!({ "notifications": [] }));
+    let unknown = server.post("/v1/notifications", &json!({ "title": "x", "surfaceId": "nobody" }));
+    assert_eq!(unknown.status, 404);
+    assert_eq!(server.post("/v1/notifications", &json!({ "body": "x" })).status, 400);
+}
+
+#[test]
+fn panels_are_made_changed_moved_by_people_and_cleared_with_their_surface() {
+    let server = Server::start(&[]);
+    let terminal = server.make_in("s", 80, 24, sh("exec cat"));
+    let (mut one, mut two) = (Mirror::open(&server), Mirror::open(&server));
+    let path = |id: &str| format!("/v1/surfaces/s/panels/{id}");
+    let svg = json!({ "type": "svg", "data": "<svg/>", "interactive": true });
+    assert_eq!(server.tell("PUT", &path("p"), &svg).status, 204);
+    let created = one.until("panelCreate");
+    assert_eq!((&created["surfaceId"], &created["id"]), (&json!(terminal.id), &json!("p")));
+    assert_eq!((&created["panel"]["data"], &created["panel"]["draggable"]), (&json!("<svg/>"), &json!(true)));
+    assert_eq!(server.tell("PATCH", &path("p"), &json!({ "opacity": 0.5, "x": 100 })).status, 204);
+    assert_eq!(one.until("panelUpdate")["panel"], json!({ "opacity": 0.5 }), "only what changed");
+    one.send(json!({ "type": "panelInteract", "surfaceId": terminal.id, "id": "p", "event": { "type": "dragend", "x": 7, "y": 8 } }));
+    two.until("panelUpdate");
+    assert_eq!(two.until("panelUpdate")["panel"], json!({ "x": 7.0, "y": 8.0 }));
+    let fixed = json!({ "type": "html", "data": "<p>", "position": "fixed" });
+    server.tell("PUT", &path("fixed"), &fixed);
+    for (event, code) in [("click", "not-allowed"), ("dragend", "not-allowed")] {
+        one.send(json!({ "type": "panelInteract", "surfaceId": terminal.id, "id": "fixed", "event": { "type": event, "x": 1, "y": 1 } }));
+        assert_eq!(one.until("error")["code"], code);
+    }
+    let panels = Mirror::open(&server).hello["snapshot"]["panels"].clone();
+    assert_eq!(panels[0]["panel"]["x"], 7.0);
+    assert_eq!(panels.as_array().unwrap().len(), 2);
+    one.send(json!({ "type": "panelInteract", "surfaceId": terminal.id, "id": "fixed", "event": { "type": "close" } }));
+    assert_eq!(two.until("panelClear")["id"], "fixed");
+    for (answer, status) in [
+        (server.tell("PUT", &path("q"), &json!({ "type": "movie", "data": "" })), 400),
+        (server.tell("PUT", &path("q"), &json!({ "type": "svg", "data": "", "x": 1e300 })), 400),
+        (server.tell("PATCH", &path("q"), &json!({ "x": 1 })), 404),
+        (server.tell("PUT", "/v1/surfaces/nobody/panels/q", &svg), 404),
+        (server.tell("PUT", &path("q"), &json!({ "type": "svg", "data": "x".repeat(5 << 20) })), 413),
+        (server.delete(&path("q")), 404),
+    ] {
+        assert_eq!(answer.status, status, "{}", answer.text());
+        answer.error();
+    }
+    server.delete(&format!("/v1/terminals/{}", terminal.id));
+    let cleared = two.until("panelClear");
+    assert_eq!((&cleared["surfaceId"], &cleared["id"]), (&json!(terminal.id), &json!("p")));
+    two.until("surfaceClose");
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["panels"], json!([]));
+}
+
+#[test]
+fn plans_are_set_updated_completed_and_cleared() {
+    let server = Server::start(&[]);
+    let mut mirror = Mirror::open(&server);
+    let steps = json!({ "agentId": "a", "steps": [{ "id": "M1", "title": "first", "state": "active" }, { "id": "M2", "title": "second" }] });
+    let set = server.tell("PUT", "/v1/plans/default", &steps);
+    assert_eq!(set.status, 200);
+    assert_eq!(mirror.until("plansSnapshot")["plans"], json!([set.json()]));
+    assert_eq!(set.json()["steps"][1]["state"], "waiting");
+    let patch = json!({ "steps": [{ "id": "M1", "state": "done" }] });
+    assert_eq!(server.tell("PATCH", "/v1/plans/default", &patch).status, 200);
+    assert_eq!(mirror.until("plansSnapshot")["plans"][0]["steps"][0]["state"], "done");
+    assert_eq!(server.tell("PATCH", "/v1/plans/default", &json!({ "complete": true })).status, 200);
+    mirror.until("plansSnapshot");
+    let plan = server.get("/v1/plans/default").json();
+    assert_eq!(plan["steps"][1]["state"], "done");
+    assert_eq!(server.get("/v1/plans").json()["plans"], json!([plan]));
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["plans"], json!([plan]));
+    assert_eq!(server.tell("PATCH", "/v1/plans/default", &json!({ "steps": [{ "id": "M9" }] })).status, 400);
+    assert_eq!(server.delete("/v1/plans/default").status, 204);
+    assert_eq!(mirror.until("plansSnapshot")["plans"], json!([]));
+    for method in ["GET", "DELETE"] {
+        assert_eq!(server.ask(method, "/v1/plans/default", &[], None).status, 404);
+    }
+}
+
+#[test]
+fn settings_are_checked_told_and_kept_and_secrets_are_shown_to_nobody() {
+    let mut server = Launch::default().env("WHARF_LOG", "debug").start();
+    let mut mirror = Mirror::open(&server);
+    let wrong = server.tell(
+        "PATCH",
+        "/v1/settings",
+        &json!({ "fontSize": 500, "theme": "obsidian", "paneGap": "x" }),
+    );
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.error().contains("fontSize") && wrong.error().contains("paneGap"), "{}", wrong.text());
+    let patch = json!({ "theme": "paper", "paneGap": 9, "ansiColors": { "red": "#ff0000" } });
+    let answer = server.tell("PATCH", "/v1/settings", &patch);
+    assert_eq!((answer.status, &answer.json()["theme"]), (200, &json!("paper")));
+    assert_eq!(mirror.until("settingsSnapshot")["settings"], server.get("/v1/settings").json());
+    let secrets = json!({ "authToken": "tok-secret-1", "telegramBotToken": "tok-secret-2", "telegramAllowedIds": [987654321] });
+    let answer = server.tell("PATCH", "/v1/settings", &secrets);
+    assert_eq!(answer.status, 200);
+    mirror.settle();
+    let fresh = Mirror::open(&server);
+    let mut everything =
+        vec![answer.text(), server.get("/v1/settings").text(), server.get("/metrics").text()];
+    everything.extend(mirror.frames.iter().chain(&fresh.frames).map(Value::to_string));
+    let file = server.dir.file("state/state.json");
+    eventually("the state is saved", || {
+        std::fs::read_to_string(&file).is_ok_and(|state| state.contains("tok-secret-2"))
+    });
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file).unwrap()) & 0o777, 0o600);
+    server.stop();
+    everything.push(server.log());
+    for text in everything {
+        assert!(!text.contains("tok-secret") && !text.contains("987654321"), "{text}");
+    }
+}
+
+#[test]
+fn workspaces_pins_and_settings_are_back_after_a_kill_and_a_damaged_file_is_set_aside() {
+    let dir = server::Dir::new();
+    let file = dir.file("state/state.json");
+    let start = || Launch::default().in_dir(dir.path()).start();
+    let kill = |mut server: Server| {
+        server.signal("KILL");
+        server.wait();
+    };
+    let server = start();
+    server.tell("PUT", "/v1/workspaces/w", &json!({ "name": "Work", "color": "#123456" }));
+    let pane = json!({ "title": "Shell", "resourceKind": "terminal", "resourceId": "my-session" });
+    server.tell("PUT", "/v1/workspaces/w/panes/p", &pane);
+    server.tell("PATCH", "/v1/settings", &json!({ "theme": "paper" }));
+    let mut mirror = Mirror::open(&server);
+    mirror.send(json!({ "type": "selectWorkspaceCwd", "workspaceId": "w", "cwd": "/usr/share" }));
+    mirror.until("workspacesUpdate");
+    eventually("the state is saved", || {
+        std::fs::read_to_string(&file).is_ok_and(|state| state.contains("/usr/share"))
+    });
+    let before = server.get("/v1/workspaces").json();
+    kill(server);
+    let server = start();
+    let mut mirror = Mirror::greeted(open(&server, &format!("resume={}&seq={}", mirror.session, mirror.seq)));
+    assert_eq!(mirror.hello["snapshot"]["workspaces"], before["workspaces"]);
+    assert_eq!(mirror.hello["settings"]["theme"], "paper");
+    // A new terminal of the workspace starts where it is pinned.
+    let body = json!({ "sessionId": "my-session", "cols": 80, "rows": 24, "shell": "/bin/sh", "args": ["-c", "pwd; exec cat"] });
+    let made = server.post("/v1/terminals", &body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let terminal = Terminal::from(&made.json(), "my-session");
+    mirror.expect(&terminal, "/usr/share\r\n");
+    let elsewhere = json!({ "sessionId": "other", "cols": 80, "rows": 24 });
+    assert_eq!(server.post("/v1/terminals", &elsewhere).status, 400, "its workspace pins nothing");
+    kill(server);
+    std::fs::write(&file, "{ damaged").unwrap();
+    let server = start();
+    assert_eq!(server.get("/v1/workspaces").json()["workspaces"].as_array().unwrap().len(), 1);
+    assert!(server.log().contains("state.json is damaged"), "{}", server.log());
+    assert_eq!(std::fs::read_to_string(dir.file("state/state.json.damaged")).unwrap(), "{ damaged");
+}
+
+#[test]
+fn what_was_changed_last_is_saved_when_the_server_is_stopped() {
+    let dir = server::Dir::new();
+    let mut server = Launch::default().in_dir(dir.path()).start();
+    server.tell("PUT", "/v1/workspaces/w", &json!({ "name": "Work" }));
+    server.stop();
+    let server = Launch::default().in_dir(dir.path()).start();
+    assert_eq!(server.get("/v1/workspaces/w").json()["name"], "Work");
+}
+
+#[test]
+fn an_agent_is_told_to_go_on_only_when_somebody_switched_that_on() {
+    let server = Server::start(&[]);
+    let terminal =
+        server.make_in("s", 80, 24, sh("stty -echo; while read line; do echo \"heard $line\"; done"));
+    let mut mirror = Mirror::open(&server);
+    let notify = || server.post("/v1/notifications", &json!({ "title": "turn ended", "surfaceId": "s" }));
+    server.tell(
+        "PUT",
+        "/v1/plans/default",
+        &json!({ "steps": [{ "id": "M1", "title": "t", "state": "active" }] }),
+    );
+    notify();
+    assert_eq!(server.get("/v1/autocontinue").json()["audit"], json!([]), "off by default");
+    let fire = json!({ "action": "fire", "surfaceId": "s" });
+    assert_eq!(server.post("/v1/autocontinue", &fire).status, 409);
+    server.tell(
+        "PATCH",
+        "/v1/settings",
+        &json!({ "autoContinueEngine": "heuristic", "autoContinueCooldownMs": 0 }),
+    );
+    notify();
+    let audit = mirror.until("autoContinueAudit")["audit"].clone();
+    assert_eq!((&audit[0]["outcome"], &audit[0]["surfaceId"]), (&json!("dry-run"), &json!(terminal.id)));
+    server.tell("PATCH", "/v1/settings", &json!({ "autoContinueDryRun": false }));
+    notify();
+    assert_eq!(mirror.until("autoContinueAudit")["audit"][1]["outcome"], "fired");
+    mirror.expect(&terminal, "heard Continue M1\r\n");
+    let pause = json!({ "action": "pause", "surfaceId": "s", "reason": "lunch" });
+    let paused = server.post("/v1/autocontinue", &pause).json();
+    assert_eq!(paused["paused"], json!([terminal.id]));
+    assert_eq!(paused["audit"][2]["reason"], "lunch");
+    assert_eq!(server.post("/v1/autocontinue", &fire).json()["audit"][3]["outcome"], "skipped");
+    let resume = json!({ "action": "resume", "surfaceId": "s" });
+    assert_eq!(server.post("/v1/autocontinue", &resume).json()["paused"], json!([]));
+    let audit = server.get("/v1/autocontinue").json()["audit"].clone();
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["autoContinueAudit"], audit);
+}
