@@ -18,8 +18,10 @@ pub const GRID_SIDE_MAX: u16 = 2000;
 /// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
 /// idle, when it is asked, and at the latest here, while the ring still has them all.
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
-/// The screen follows in slices of this size while the loop has nothing else to do.
-pub const SCREEN_SLICE_BYTES: usize = 64 << 10;
+/// The screen follows in slices of this size: what one takes is how long a keystroke elsewhere may wait.
+pub const SCREEN_SLICE_BYTES: usize = 16 << 10;
+/// What all screens together follow by in one turn.
+pub const SCREEN_TURN_BYTES: usize = 32 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
 /// Control strings (titles, marks, links) whose places in the stream a screen remembers.
@@ -93,6 +95,8 @@ pub const OUTPUT_FRAME_BYTES_MAX: usize = 64 << 10;
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one PTY in one turn, so that a flood never delays another terminal's keystroke.
 pub const PTY_BITE_BYTES: usize = 64 << 10;
+/// Bytes taken from all PTYs in one turn; those that must wait go first in the next one.
+pub const PTY_TURN_BYTES: usize = 128 << 10;
 /// Bytes taken from one socket in one turn.
 pub const SOCKET_BITE_BYTES: usize = 256 << 10;
 /// Connections accepted from one listener in one turn.

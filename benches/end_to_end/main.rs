@@ -151,7 +151,7 @@ fn throughput(bench: &mut Bench, servers: &Servers) {
                 line.read_until(DONE.as_bytes());
             } else {
                 let exact = take_all(&mut line, text);
-                assert!(exact || line.resets > 0, "{}: other bytes came", subject.name());
+                assert!(exact || line.resets > 0, "{}, {}: other bytes came", subject.name(), kind.name());
                 let name = format!("{}: resets", kind.name());
                 bench.table.add(&name, "count", subject, line.resets as f64);
             }

@@ -37,6 +37,8 @@ pub(super) struct Connection {
     pub(super) doomed: bool,
     /// The kernel may hold bytes that we have not read: no event will say so again.
     pub(super) unread: bool,
+    /// The peer sends no more, as soon as what it sent has been read.
+    pub(super) end_heard: bool,
     /// The peer sends no more.
     pub(super) ended: bool,
     /// The kernel refused bytes: its writable edge comes.
@@ -137,6 +139,7 @@ impl Connection {
             answers_bytes: 0,
             doomed: false,
             unread: false,
+            end_heard: false,
             ended: false,
             blocked: false,
             on_again: false,

@@ -8,7 +8,7 @@ use super::connection::Phase;
 use super::hosted::Origin;
 use super::reader::Pumped;
 use super::source::{Key, Source};
-use crate::limits::SCREEN_FOLLOW_AT_ONCE_BYTES;
+use crate::limits::{PTY_BITE_BYTES, SCREEN_FOLLOW_AT_ONCE_BYTES, SCREEN_TURN_BYTES};
 use crate::os::pty;
 use crate::wire::agent_frames;
 
@@ -141,7 +141,7 @@ impl Server {
                     match pty::write(master, input.waiting()) {
                         Ok(n) if n > 0 => drained |= input.take(n),
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            hosted.input_blocked = true;
+                            hosted.set_input_blocked(true, key, self.poll.registry());
                             break;
                         }
                         // Nobody will read it: the terminal has hung up.
@@ -191,24 +191,31 @@ impl Server {
         }
     }
 
-    /// Lets screens follow their streams: small steps at once, the rest while the loop is idle.
+    /// Lets screens follow their streams, by a bounded piece a turn: small steps at once, a screen that is
+    /// as far behind as it may be, and the others while the loop is idle.
     pub(super) fn follow_screens(&mut self, idle: bool, now: Instant) {
-        let mut may_be_long = idle;
+        let mut taken = 0;
+        let mut followed = Vec::new();
         for key in std::mem::take(&mut self.work.lagging) {
             let Some(hosted) = self.terminals.get_mut(key) else { continue };
-            let small = hosted.terminal.screen_lag() <= SCREEN_FOLLOW_AT_ONCE_BYTES;
-            let more = if small || std::mem::take(&mut may_be_long) {
-                hosted.terminal.follow_screen(now)
-            } else {
-                true
-            };
-            if more {
+            let lag = hosted.terminal.screen_lag();
+            let due = idle
+                || lag <= SCREEN_FOLLOW_AT_ONCE_BYTES
+                || hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES);
+            if !due || taken >= SCREEN_TURN_BYTES {
                 self.work.lagging.push(key);
+                continue;
+            }
+            if hosted.terminal.follow_screen(now) {
+                followed.push(key);
             } else {
                 hosted.on_lagging = false;
             }
+            taken += lag - hosted.terminal.screen_lag();
             self.terminal_changed(key, now);
         }
+        // Those that had to wait go first in the next turn.
+        self.work.lagging.append(&mut followed);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
-use log::{debug, info};
+use log::{debug, info, warn};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
@@ -38,6 +38,8 @@ pub(super) struct Hosted {
     pub(super) senders: Vec<Key>,
     /// The master may hold bytes that we have not read.
     pub(super) unread: bool,
+    /// The last slave was closed; what was written before may still have to be read.
+    pub(super) end_heard: bool,
     pub(super) hung_up: bool,
     /// The PTY refused input: its writable edge comes.
     pub(super) input_blocked: bool,
@@ -98,6 +100,7 @@ impl Hosted {
             attached: Vec::new(),
             senders: Vec::new(),
             unread: false,
+            end_heard: false,
             hung_up: false,
             input_blocked: false,
             on_again: false,
@@ -143,8 +146,24 @@ impl Hosted {
 
     pub(super) fn watch(&self, key: Key, registry: &Registry) -> std::io::Result<()> {
         let Some(master) = self.master() else { return Ok(()) };
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        registry.register(&mut SourceFd(&master.as_raw_fd()), Source::Terminal(key).pack(), interest)
+        let token = Source::Terminal(key).pack();
+        registry.register(&mut SourceFd(&master.as_raw_fd()), token, Interest::READABLE)
+    }
+
+    /// Whether it has to be read to its very end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.end_heard || self.reaped.is_some()
+    }
+
+    /// Hears of room for input only while input is refused: else each read by the program would wake us.
+    pub(super) fn set_input_blocked(&mut self, blocked: bool, key: Key, registry: &Registry) {
+        let Some(master) = self.master() else { return };
+        let interest = if blocked { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        let token = Source::Terminal(key).pack();
+        match registry.reregister(&mut SourceFd(&master.as_raw_fd()), token, interest) {
+            Ok(()) => self.input_blocked = blocked,
+            Err(error) => warn!("{}: cannot wait for room for input: {error}", self.id),
+        }
     }
 
     /// `mirrors`: sockets that show every terminal.
@@ -278,7 +297,7 @@ impl Server {
     pub(super) fn terminal_due(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
         let head = hosted.terminal.stream().head();
-        if hosted.terminal.settle(now) {
+        if hosted.terminal.settle(hosted.unread, now) {
             self.record_title(key);
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };

@@ -8,7 +8,9 @@ use log::{debug, warn};
 use super::connection::{Connection, Phase, Socket};
 use super::source::{Key, Source};
 use super::{Heard, Server};
-use crate::limits::{ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, SOCKET_BITE_BYTES};
+use crate::limits::{
+    ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, PTY_BITE_BYTES, PTY_TURN_BYTES, SOCKET_BITE_BYTES,
+};
 use crate::os::listen::{self, AcceptFailure, Stream};
 use crate::os::{pty, spawn};
 use crate::wire::http::{Reject, Response, Stage, put_continue, put_response};
@@ -36,16 +38,20 @@ enum Next {
 
 /// A PTY gives at most a page a read; less room than that is not worth a call.
 const PTY_READ_ROOM: usize = 4096;
+/// A PTY that gave less has no more at the moment: what comes next comes with an event.
+const PTY_READ_FULL: usize = 2048;
 
 impl Server {
     pub(super) fn take_in(&mut self, now: Instant) {
+        let waited = std::mem::take(&mut self.work.again);
         let mut heard = std::mem::take(&mut self.heard);
         heard.extend(self.events.iter().map(|event| Heard {
             source: Source::unpack(event.token()),
             readable: event.is_readable() || event.is_read_closed() || event.is_error(),
             writable: event.is_writable() || event.is_error(),
+            ended: event.is_read_closed() || event.is_error(),
         }));
-        for Heard { source, readable, writable } in heard.drain(..) {
+        for Heard { source, readable, writable, ended } in heard.drain(..) {
             match source {
                 Source::Signals => self.take_signals(now),
                 Source::Chores => {}
@@ -53,6 +59,7 @@ impl Server {
                 Source::Connection(key) => {
                     let Some(connection) = self.connections.get_mut(key) else { continue };
                     connection.unread |= readable;
+                    connection.end_heard |= ended;
                     if writable && std::mem::take(&mut connection.blocked) {
                         self.queue_write(key);
                     }
@@ -63,7 +70,9 @@ impl Server {
                 Source::Terminal(key) => {
                     let Some(hosted) = self.terminals.get_mut(key) else { continue };
                     hosted.unread |= readable;
-                    if writable && std::mem::take(&mut hosted.input_blocked) {
+                    hosted.end_heard |= ended;
+                    if writable && hosted.input_blocked {
+                        hosted.set_input_blocked(false, key, self.poll.registry());
                         self.work.inputs.push(key);
                     }
                     if readable && !std::mem::replace(&mut hosted.on_again, true) {
@@ -73,10 +82,14 @@ impl Server {
             }
         }
         self.heard = heard;
-        for source in std::mem::take(&mut self.work.again) {
+        // Who has just woken goes before those that have more than they may: a keystroke, its echo.
+        let woken = std::mem::take(&mut self.work.again);
+        let mut taken = 0;
+        for source in woken.into_iter().chain(waited) {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
-                Source::Terminal(key) => self.read_terminal(key, now),
+                Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
+                Source::Terminal(key) => taken += self.read_terminal(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Signals | Source::Chores => {}
             }
@@ -167,6 +180,8 @@ impl Server {
                     return self.peer_ended(key, now);
                 }
                 Ok(n) => {
+                    // A read that found less than it had room for found all there was.
+                    connection.unread = n == self.scratch.len() || connection.end_heard;
                     connection.heard_at = now;
                     connection.pinged = false;
                     if !matches!(connection.phase, Phase::Closing) {
@@ -277,17 +292,29 @@ impl Server {
         }
     }
 
-    /// Reads one bite of a PTY into its terminal.
-    fn read_terminal(&mut self, key: Key, now: Instant) {
-        let Some(hosted) = self.terminals.get_mut(key) else { return };
+    /// Reads one bite of a PTY into its terminal; returns how many bytes it had.
+    fn read_terminal(&mut self, key: Key, now: Instant) -> usize {
+        let Some(hosted) = self.terminals.get_mut(key) else { return 0 };
         hosted.on_again = false;
-        let Some(master) = hosted.master() else { return };
+        let Some(master) = hosted.master() else { return 0 };
+        if hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES) {
+            // The screen takes its next slice in this turn.
+            hosted.on_again = true;
+            self.work.again.push(Source::Terminal(key));
+            return 0;
+        }
         let mut filled = 0;
         let mut more = true;
         let mut hung_up = false;
         while self.scratch.len() - filled >= PTY_READ_ROOM {
             match pty::read(master, &mut self.scratch[filled..]) {
-                Ok(n) if n > 0 => filled += n,
+                Ok(n) if n > 0 => {
+                    filled += n;
+                    if n < PTY_READ_FULL && !hosted.is_ending() {
+                        more = false;
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     more = false;
                     break;
@@ -311,6 +338,7 @@ impl Server {
             self.work.again.push(Source::Terminal(key));
         }
         self.finish_if_drained(key, now);
+        filled
     }
 
     /// Puts a connection on the list of those to be read.

@@ -129,6 +129,8 @@ struct Heard {
     source: Source,
     readable: bool,
     writable: bool,
+    /// The other end is closed: after what is left to read comes the end.
+    ended: bool,
 }
 
 /// Who must be looked at although no event comes for it. Each list is emptied once a turn.

@@ -114,7 +114,7 @@ impl Reader {
                     let mut reset = Vec::new();
                     let had = if cursor == u64::MAX { self.attached_at } else { cursor };
                     let screen = terminal.screen(now);
-                    if screen.is_inside_string(had) {
+                    if had <= head && screen.is_inside_string(had) {
                         reset.extend_from_slice(CANCEL);
                     }
                     screen.put_reset(&mut reset);
@@ -303,7 +303,7 @@ mod simulation {
                 terminal.feed(piece, now);
                 pump(&mut clients, &mut terminal, &mut printed, now);
             }
-            terminal.settle(now);
+            terminal.settle(false, now);
             let who = dice.below(clients.len() as u64) as usize;
             match dice.below(14) {
                 0 | 1 => clients[who].connect(&mut terminal, now),

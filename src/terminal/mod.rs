@@ -128,7 +128,7 @@ impl Terminal {
         }
         // The ring must not evict what the screen has not seen, however much comes at once.
         for piece in text.chunks(self.screen_lag_max) {
-            if self.screen_lag() + piece.len() > self.screen_lag_max {
+            if self.must_wait_for_screen(piece.len()) {
                 self.level_screen(now);
             }
             self.stream.append(piece);
@@ -138,6 +138,11 @@ impl Terminal {
     /// Bytes of the stream that the screen has not taken.
     pub fn screen_lag(&self) -> usize {
         (self.stream.head() - self.screen_at) as usize
+    }
+
+    /// Whether so many more bytes would have to wait for the screen, which has its bound to keep.
+    pub fn must_wait_for_screen(&self, more: usize) -> bool {
+        self.screen_lag() > 0 && self.screen_lag() + more > self.screen_lag_max
     }
 
     /// Lets the screen follow by one slice; true when there is more.
@@ -287,9 +292,10 @@ impl Terminal {
         [self.seam.deadline(), self.title.deadline(), resize].into_iter().flatten().min()
     }
 
-    /// Does what is due by now; true when the recorded title changed.
-    pub fn settle(&mut self, now: Instant) -> bool {
-        if self.seam.deadline().is_some_and(|at| at <= now) {
+    /// Does what is due by now; true when the recorded title changed. `unread`: bytes of the program wait
+    /// to be fed, so half a character is only waiting for its turn.
+    pub fn settle(&mut self, unread: bool, now: Instant) -> bool {
+        if !unread && self.seam.deadline().is_some_and(|at| at <= now) {
             self.give_up_character(now);
         }
         self.exit.is_none() && self.title.settle(now)

@@ -123,16 +123,24 @@ fn a_reset_inside_a_sequence_is_continued_by_what_follows() {
 }
 
 #[test]
-fn a_client_that_stands_inside_of_a_sequence_is_freed_by_the_reset() {
+fn a_client_that_stands_inside_of_a_string_is_freed_by_the_reset() {
     let server = Server::start(&[]);
-    let terminal = server.make(80, 24, sh("printf '\\033]52;c;QUFB'; while :; do sleep 1; done"));
-    let mut client = server.attach(&terminal, 2);
-    client.expect("QUFB");
-    // CAN first: ESC alone would commit the half string.
     for protocol in [1, 2] {
-        let reset = reset_of(&server, &terminal, protocol).text();
-        assert!(reset.starts_with("\u{18}\u{1b}c") || reset.starts_with("\u{1b}c"), "{reset:?}");
-        assert!(reset.starts_with('\u{18}') || server.log().is_empty());
+        let script = "stty -echo; printf '\\033]52;c;QUFB'; read x; head -c 2600000 /dev/zero | tr '\\0' x; \
+                      printf '\\007shown\\r\\n'; read x";
+        let terminal = server.make(80, 24, sh(script));
+        let mut client = server.attach(&terminal, protocol);
+        client.expect("QUFB");
+        let inside = client.cursor;
+        client.input("\n");
+        client.expect("shown");
+        // ESC alone would commit the half string.
+        let mut late = server.attach_at(&terminal, inside, protocol);
+        late.expect("shown");
+        assert!(late.resets == 1 && late.text().starts_with("\u{18}\u{1b}c"));
+        let mut fresh = server.attach(&terminal, protocol);
+        fresh.expect("shown");
+        assert!(fresh.resets == 1 && fresh.text().starts_with("\u{1b}c"));
     }
 }
 
