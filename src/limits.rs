@@ -231,6 +231,10 @@ pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
 
 // ---- metadata ----
 
+/// Terminals are looked at this often, while there is somebody to tell.
+pub const METADATA_INTERVAL: Duration = Duration::from_secs(1);
+/// Entries of /proc that are looked at in one turn of the loop: about a millisecond.
+pub const METADATA_BITE: usize = 64;
 /// Processes of one terminal that are told, the first ones of a walk from the shell.
 pub const TREE_PROCESSES_MAX: usize = 256;
 /// A process's command line is cut at this many bytes.

@@ -19,6 +19,7 @@ use crate::terminal::{Exit, GridSize, Terminal};
 use crate::wire::agent_frames;
 use crate::wire::mirror_frames::ToMirror;
 use crate::wire::rest::TerminalInfo;
+use crate::workspace::metadata::Metadata;
 use crate::workspace::panes::Change;
 
 /// A terminal on the loop.
@@ -30,6 +31,8 @@ pub(super) struct Hosted {
     pub(super) batch: Batch,
     pub(super) origin: Origin,
     pub(super) cwd: String,
+    /// What sessions of the mirror were told last of what runs in it.
+    pub(super) metadata: Option<Metadata>,
     pub(super) created_ms: u64,
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
@@ -95,6 +98,7 @@ impl Hosted {
             batch: Batch::default(),
             origin,
             cwd,
+            metadata: None,
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),

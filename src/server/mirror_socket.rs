@@ -61,6 +61,7 @@ impl Server {
         }
         self.ask_connection(key);
         self.mirror_due(key);
+        self.watch(now);
     }
 
     /// What a program asks from now on is for clients to answer.
@@ -275,6 +276,9 @@ impl Server {
                     && let Some(session) = self.mirror.session(socket.ticket)
                 {
                     session.follow(terminal.number(), follow);
+                }
+                if follow && let Some(hosted) = self.terminals.get_mut(terminal) {
+                    hosted.metadata = None; // told anew, since it missed some
                 }
             }
         }

@@ -35,6 +35,7 @@ use std::os::fd::AsRawFd;
 
 use self::connection::{Connection, Gate};
 use self::hosted::Hosted;
+use self::metadata::Watch;
 use self::slots::Slots;
 use self::source::{Key, Source};
 use self::surroundings::Surroundings;
@@ -87,6 +88,7 @@ pub struct Server {
     around: Surroundings,
     mirror: Mirror,
     mirror_sockets: Vec<Key>,
+    watch: Watch,
     /// Batches for the next session at the same place.
     mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
@@ -247,6 +249,7 @@ impl Server {
             around: Surroundings::new(settings, unix_ms()),
             mirror: Mirror::default(),
             mirror_sockets: Vec::new(),
+            watch: Watch::default(),
             mirror_encoded: mirror_frames::Encoded::default(),
             scripts,
             deadlines: Deadlines::default(),
@@ -399,11 +402,15 @@ impl Server {
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
+        if self.watch.at.is_some_and(|at| at <= now) {
+            self.look(now);
+        }
         self.ask_chores();
     }
 
     fn ask_chores(&mut self) {
-        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).min() {
+        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).chain(self.watch.at).min()
+        {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }

@@ -9,6 +9,7 @@ use crate::wire::control::{
     audit_json, ht_keys_json, notifications_json, panel_json, panel_patch_json, panels_json, plans_json,
     sidebar_change_json, sidebar_json,
 };
+use crate::wire::metadata::metadata_json;
 use crate::wire::mirror_frames::ToMirror;
 use crate::wire::rest::{surface_json, workspaces_json};
 use crate::wire::settings::web_settings;
@@ -46,7 +47,13 @@ impl Server {
     /// The `settings` and the `snapshot` of a hello: everything that was told until now.
     pub(super) fn hello_json(&self) -> (String, String) {
         let around = &self.around;
-        let surfaces = self.terminals.iter().map(|(_, hosted)| surface_json(&hosted.info(0)));
+        let surfaces = self.terminals.iter().map(|(_, hosted)| {
+            let mut surface = surface_json(&hosted.info(0));
+            if let Some(metadata) = &hosted.metadata {
+                surface["metadata"] = metadata_json(metadata);
+            }
+            surface
+        });
         let snapshot = json!({
             "workspaces": workspaces_json(&self.registry)["workspaces"],
             "surfaces": surfaces.collect::<Vec<Value>>(),

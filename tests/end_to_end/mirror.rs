@@ -750,3 +750,38 @@ fn an_agent_is_told_to_go_on_only_when_somebody_switched_that_on() {
     let audit = server.get("/v1/autocontinue").json()["audit"].clone();
     assert_eq!(Mirror::open(&server).hello["snapshot"]["autoContinueAudit"], audit);
 }
+
+#[test]
+fn what_runs_in_a_terminal_is_told_when_it_changes_to_those_who_follow() {
+    let server = Server::start(&[]);
+    std::fs::write(server.dir.file("Cargo.toml"), "[package]\nname = \"tool\"\nversion = \"1.2.3\"\n")
+        .unwrap();
+    let script = "stty -echo; echo ready; read x; cd /usr; sleep 1000 & echo $!; read x";
+    let terminal = server.make(80, 24, sh(script));
+    let mut mirror = Mirror::open(&server);
+    let first = mirror.until("surfaceMetadata");
+    let metadata = &first["metadata"];
+    assert_eq!(first["surfaceId"], terminal.id.as_str());
+    assert_eq!(metadata["pid"], server.describe(&terminal)["pid"]);
+    assert_eq!((&metadata["foregroundPid"], &metadata["cwd"]), (&metadata["pid"], &json!(server.dir.path())));
+    assert_eq!(metadata["tree"][0]["argv"], json!(["/bin/sh", "-c", script]));
+    assert_eq!(metadata["cargoToml"]["name"], "tool");
+    // Whoever comes later has it in the snapshot.
+    let late = Mirror::open(&server);
+    assert_eq!(late.hello["snapshot"]["surfaces"][0]["metadata"]["pid"], metadata["pid"]);
+    mirror.expect(&terminal, "ready\r\n");
+    mirror.type_in(&terminal, "\n");
+    let changed = loop {
+        let told = mirror.until("surfaceMetadata")["metadata"].clone();
+        if told["tree"][1]["argv"] == json!(["sleep", "1000"]) {
+            break told;
+        }
+    };
+    assert_eq!(changed["cwd"], "/usr");
+    assert_eq!(changed["tree"][1]["ppid"], metadata["pid"]);
+    let stream = format!("metadata:{}", terminal.id);
+    mirror.send(json!({ "type": "cancel", "id": stream }));
+    mirror.settle();
+    mirror.send(json!({ "type": "follow", "id": stream }));
+    assert_eq!(mirror.until("surfaceMetadata")["metadata"]["cwd"], "/usr", "it is told anew");
+}
