@@ -163,7 +163,7 @@ fn a_thousand_cuts_while_lines_are_typed_lose_nothing_and_double_nothing() {
     let mut line = 0;
     let mut cuts = 0;
     let mut typed = String::new();
-    while cuts < 1000 {
+    while cuts < 1000 || line < 1000 {
         // The upgrade takes about 250 bytes up and 150 down, so some cuts fall into it.
         proxy.next_connection_may(200 + dice.below(4000), 150 + dice.below(4000));
         client.protocol = 1 + dice.below(2) as u8;
@@ -188,5 +188,4 @@ fn a_thousand_cuts_while_lines_are_typed_lose_nothing_and_double_nothing() {
     assert_eq!(client.text(), format!("ready{typed}"), "what came back, once and in order");
     eventually("all is written", || std::fs::metadata(&file).unwrap().len() == typed.len() as u64);
     assert!(std::fs::read_to_string(&file).unwrap() == typed, "what the program read, once and in order");
-    assert!(line > 1000);
 }
