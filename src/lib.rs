@@ -14,7 +14,7 @@
 //! | [`limits`] | every bound and interval, with its reason | |
 //! | [`flow`] | how bytes wait: stream, follower, outbound queue, pace, deadlines | `limits` |
 //! | [`terminal`] | one terminal's truth: stream, screen, title, whose size it has | `limits`, `flow` |
-//! | [`workspace`] | what surrounds terminals: panes and the event log, as plain values | `limits` |
+//! | [`workspace`] | what surrounds terminals: panes, status, panels, plans, settings, the event log, as plain values | `limits` |
 //! | [`mirror`] | one mirror session: cursors, a log of places, resume | `limits`, `flow`, `terminal` |
 //! | [`wire`] | bytes to values and back: HTTP, websockets, the protocols' frames | the value types above |
 //! | [`server`] | the loop: the only folder with sockets and the clock | all of them |

@@ -200,6 +200,8 @@ pub const PANEL_PIXELS_MAX: f64 = 100_000.0;
 pub const PANEL_Z_MAX: i32 = 1_000_000;
 /// Keys of the status bar, or ids of a list in the settings.
 pub const SETTINGS_LIST_MAX: usize = 64;
+/// A change of the state is on the disk after this long: what a burst changes is written once.
+pub const STATE_SAVE_AFTER: Duration = Duration::from_millis(250);
 /// The state file when it is read: all panes and workspaces at their longest would not fit, but what people
 /// have is a thousandth of it.
 pub const STATE_BYTES_MAX: u64 = 64 << 20;
@@ -229,6 +231,10 @@ pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
 
 // ---- metadata ----
 
+/// Terminals are looked at this often, while there is somebody to tell.
+pub const METADATA_INTERVAL: Duration = Duration::from_secs(1);
+/// Entries of /proc that are looked at in one turn of the loop: about a millisecond.
+pub const METADATA_BITE: usize = 64;
 /// Processes of one terminal that are told, the first ones of a walk from the shell.
 pub const TREE_PROCESSES_MAX: usize = 256;
 /// A process's command line is cut at this many bytes.

@@ -124,6 +124,11 @@ impl Mirror {
         self.sessions.values()
     }
 
+    /// Whether there is any session: without one, nothing needs to be told.
+    pub fn is_heard(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
     /// Whether a session with a socket wants a surface's metadata.
     pub fn is_followed(&self, surface: usize) -> bool {
         self.sessions().any(|session| session.detached_at.is_none() && session.follows(surface))

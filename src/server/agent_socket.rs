@@ -84,7 +84,11 @@ impl Server {
     fn owned_by(&self, key: Key) -> Option<Key> {
         match &self.connections.get(key)?.phase {
             Phase::Agent(agent) => Some(agent.terminal),
-            Phase::Terminal(_) | Phase::Request { .. } | Phase::Events(_) | Phase::Closing => None,
+            Phase::Terminal(_)
+            | Phase::Mirror(_)
+            | Phase::Request { .. }
+            | Phase::Events(_)
+            | Phase::Closing => None,
         }
     }
 }

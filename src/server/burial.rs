@@ -25,6 +25,7 @@ impl Server {
         match &mut connection.phase {
             Phase::Closing => return,
             Phase::Terminal(_)
+            | Phase::Mirror(_)
             | Phase::Agent(_)
             | Phase::Events(super::connection::EventSocket { codec: Some(_), .. }) => {
                 connection.outbound.put(|out| websocket::put_close(code, reason, out));
@@ -50,10 +51,12 @@ impl Server {
                 let Some(hosted) = self.terminals.get_mut(terminal) else { return };
                 hosted.attached.retain(|reader| *reader != key);
                 hosted.senders.retain(|sender| *sender != key);
-                hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
+                let last = hosted.attached.is_empty() && self.mirror_sockets.is_empty();
+                hosted.terminal.detach(key.number(), last, now);
                 self.terminal_changed(terminal, now);
                 self.forget_if_unread(terminal);
             }
+            Phase::Mirror(socket) => self.leave_mirror(key, &socket, now),
             // Without an exit frame nobody knows how its program ended.
             Phase::Agent(agent) => self.finish(agent.terminal, Exit::default(), now),
             Phase::Events(_) => self.event_readers.retain(|reader| *reader != key),
@@ -66,8 +69,14 @@ impl Server {
             self.leave_models(key, now);
             self.connections.remove(key);
         }
-        for key in std::mem::take(&mut self.work.doomed_terminals) {
+        let doomed = std::mem::take(&mut self.work.doomed_terminals);
+        if !doomed.is_empty() {
+            // The last moment for sessions to be told what they printed.
+            self.pump_mirrors(now);
+        }
+        for key in doomed {
             let Some(hosted) = self.terminals.remove(key) else { continue };
+            self.surface_gone(key, &hosted);
             for reader in hosted.attached {
                 self.end_connection(reader, 1000, "the terminal is gone", now);
             }

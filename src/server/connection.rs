@@ -9,10 +9,11 @@ use mio::{Interest, Registry, Token};
 
 use super::reader::Reader;
 use super::source::Key;
-use crate::flow::Outbound;
+use crate::flow::{Outbound, TokenBucket};
 use crate::limits::{
     ANSWERS_BYTES_MAX, BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX,
 };
+use crate::mirror::Ticket;
 use crate::os::listen::{Peer, Stream};
 use crate::terminal::ClientFrame;
 use crate::wire::http::{RequestReader, Stage};
@@ -74,6 +75,7 @@ pub(super) enum Phase {
         served: usize,
     },
     Terminal(TerminalSocket),
+    Mirror(MirrorSocket),
     Agent(AgentSocket),
     Events(EventSocket),
     /// The last bytes leave; what still comes is thrown away.
@@ -87,6 +89,28 @@ pub(super) struct TerminalSocket {
     pub(super) reader: Reader,
     /// Input that waits until the program has read some of what it was given.
     pub(super) held: Option<ClientFrame>,
+}
+
+/// A socket that has a session of the mirror.
+pub(super) struct MirrorSocket {
+    pub(super) ticket: Ticket,
+    pub(super) codec: Codec,
+    pub(super) frames: TokenBucket,
+    /// The next frame is paid for.
+    pub(super) may_hear: bool,
+    /// Until then it is not read.
+    pub(super) resting_until: Option<Instant>,
+    /// Input that waits until the program has read some of what it was given.
+    pub(super) held: Option<HeldInput>,
+    /// It is on the list of those to be pumped.
+    pub(super) due: bool,
+}
+
+/// One `surfaceStdin` for a terminal whose input queue is full.
+pub(super) struct HeldInput {
+    pub(super) terminal: Key,
+    pub(super) bytes: Vec<u8>,
+    pub(super) claim: bool,
 }
 
 /// The socket of an agent that owns a terminal.
@@ -139,7 +163,10 @@ impl Connection {
                 };
                 Some(self.stage_at + time)
             }
-            Phase::Terminal(_) | Phase::Agent(_) | Phase::Events(EventSocket { codec: Some(_), .. }) => {
+            Phase::Terminal(_)
+            | Phase::Mirror(_)
+            | Phase::Agent(_)
+            | Phase::Events(EventSocket { codec: Some(_), .. }) => {
                 Some(self.heard_at + if self.pinged { SILENCE_MAX } else { PING_AFTER })
             }
             Phase::Events(EventSocket { codec: None, .. }) => Some(self.stage_at + PING_AFTER),
@@ -152,7 +179,9 @@ impl Connection {
     pub(super) fn must_drain(&self) -> bool {
         match self.phase {
             Phase::Request { .. } | Phase::Closing => self.outbound.is_full(),
-            Phase::Terminal(_) | Phase::Agent(_) | Phase::Events(_) => self.answers_bytes > ANSWERS_BYTES_MAX,
+            Phase::Terminal(_) | Phase::Mirror(_) | Phase::Agent(_) | Phase::Events(_) => {
+                self.answers_bytes > ANSWERS_BYTES_MAX
+            }
         }
     }
 

@@ -14,7 +14,12 @@ use crate::wire::agent_frames;
 
 impl Server {
     pub(super) fn hand_out(&mut self, now: Instant) {
-        for key in std::mem::take(&mut self.work.grown) {
+        if std::mem::take(&mut self.work.workspaces) {
+            self.tell_workspaces();
+        }
+        let grown = std::mem::take(&mut self.work.grown);
+        let mirrors = std::mem::take(&mut self.work.mirrors) || !grown.is_empty();
+        for key in grown {
             let Some(hosted) = self.terminals.get_mut(key) else { continue };
             hosted.on_grown = false;
             let mut readers = std::mem::take(&mut self.readers);
@@ -23,6 +28,9 @@ impl Server {
                 self.pump(reader, now);
             }
             self.readers = readers;
+        }
+        if mirrors {
+            self.pump_mirrors(now);
         }
         for key in std::mem::take(&mut self.work.thirsty) {
             self.pump(key, now);
@@ -41,6 +49,7 @@ impl Server {
             match &connection.phase {
                 Phase::Events(_) => self.pump_events(key, now),
                 Phase::Agent(agent) => self.work.inputs.push(agent.terminal),
+                Phase::Mirror(_) => self.pump_mirror(key, now),
                 Phase::Terminal(_) | Phase::Request { .. } | Phase::Closing => {}
             }
             return;

@@ -7,15 +7,19 @@ use log::{debug, info, warn};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
+use super::mirror_socket::tell;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
 use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
+use crate::mirror::{About, Batch};
 use crate::os::pty;
 use crate::os::spawn::{self, Reaped, Signal};
 use crate::terminal::title::Recorded;
 use crate::terminal::{Exit, GridSize, Terminal};
 use crate::wire::agent_frames;
+use crate::wire::mirror_frames::ToMirror;
 use crate::wire::rest::TerminalInfo;
+use crate::workspace::metadata::Metadata;
 use crate::workspace::panes::Change;
 
 /// A terminal on the loop.
@@ -23,8 +27,12 @@ pub(super) struct Hosted {
     pub(super) id: String,
     pub(super) session_id: String,
     pub(super) terminal: Terminal,
+    /// Where its output is cut for sessions of the mirror.
+    pub(super) batch: Batch,
     pub(super) origin: Origin,
     pub(super) cwd: String,
+    /// What sessions of the mirror were told last of what runs in it.
+    pub(super) metadata: Option<Metadata>,
     pub(super) created_ms: u64,
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
@@ -87,8 +95,10 @@ impl Hosted {
             id,
             session_id,
             terminal,
+            batch: Batch::default(),
             origin,
             cwd,
+            metadata: None,
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),
@@ -160,7 +170,8 @@ impl Hosted {
         }
     }
 
-    pub(super) fn info(&self) -> TerminalInfo {
+    /// `mirrors`: sockets that show every terminal.
+    pub(super) fn info(&self, mirrors: usize) -> TerminalInfo {
         let Recorded { title, .. } = self.terminal.recorded_title();
         let exit = self.terminal.exited();
         TerminalInfo {
@@ -175,7 +186,7 @@ impl Hosted {
             exit_code: exit.and_then(|exit| exit.code),
             signal: exit.and_then(|exit| exit.signal),
             created_at_ms: self.created_ms,
-            attached: self.attached.len(),
+            attached: self.attached.len() + mirrors,
             agent_owned: self.is_agent_owned(),
             last_activity_ms: self.activity_ms,
         }
@@ -205,9 +216,9 @@ impl Server {
         if let Some(former) = self.by_session.insert(session_id.clone(), key) {
             self.replace(former, now);
         }
-        if let Some(change) = self.registry.ensure_pane(&session_id, &title) {
-            self.tell(change);
-        }
+        let change = self.registry.ensure_pane(&session_id, &title);
+        self.told(change);
+        self.surface_created(key, now);
         Ok(key)
     }
 
@@ -268,6 +279,9 @@ impl Server {
             Origin::Shell { master: None, .. } | Origin::Agent { socket: None, .. } => {}
         }
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let (surface, position) = (key.number(), hosted.terminal.stream().head());
+        let told = ToMirror::SurfaceResize { surface_id: &hosted.id, size };
+        tell(&mut self.mirror, &mut self.work, About::Resized { surface, position }, told);
         for reader in hosted.attached.clone() {
             self.size_due(reader);
             self.pump(reader, now);
@@ -401,6 +415,10 @@ impl Server {
             // An agent's terminal stays until its session is closed.
             hosted.linger_until = (!hosted.is_agent_owned()).then(|| now + self.config.linger);
         }
+        let (surface, position) = (key.number(), hosted.terminal.stream().head());
+        let told =
+            ToMirror::SurfaceExit { surface_id: &hosted.id, exit_code: exit.code, signal: exit.signal };
+        tell(&mut self.mirror, &mut self.work, About::Exited { surface, position }, told);
         self.record_title(key);
         self.wake_senders(key);
         self.terminal_grew(key, now);
@@ -436,5 +454,6 @@ impl Server {
     pub(super) fn tell(&mut self, change: Change) {
         self.log.push_navigation(change, unix_ms());
         self.work.news = true;
+        self.work.workspaces = true;
     }
 }

@@ -54,6 +54,7 @@ impl Server {
         for Heard { source, readable, writable, ended } in heard.drain(..) {
             match source {
                 Source::Signals => self.take_signals(now),
+                Source::Chores => {}
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => {
                     let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -90,7 +91,7 @@ impl Server {
                 Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
                 Source::Terminal(key) => taken += self.read_terminal(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
-                Source::Signals => {}
+                Source::Signals | Source::Chores => {}
             }
         }
     }
@@ -111,10 +112,10 @@ impl Server {
         for _ in 0..ACCEPT_BITE {
             let full = self.connections.len() >= CONNECTIONS_MAX;
             let Some(listening) = self.listeners.get_mut(usize::from(slot)) else { return };
-            if listening.resting_until.take_if(|until| *until <= now).is_none()
-                && listening.resting_until.is_some()
-            {
-                return;
+            listening.resting_until.take_if(|until| *until <= now);
+            if let Some(until) = listening.resting_until {
+                // Asked for anew: a deadline that came early must not be the last.
+                return self.deadlines.ask(until, Source::Listener(slot), &mut listening.asked);
             }
             let accepted = match full {
                 true => Err(io::Error::from(rustix::io::Errno::MFILE)),
@@ -236,6 +237,10 @@ impl Server {
                 }
                 continue;
             }
+            if matches!(connection.phase, Phase::Mirror(_)) && !self.mirror_is_heard(key, now) {
+                return Digested::Stalled;
+            }
+            let Some(connection) = self.connections.get_mut(key) else { return Digested::All };
             connection.stalled = false;
             let next = next_step(connection, now);
             match next {
@@ -267,12 +272,17 @@ impl Server {
 
     fn take_message(&mut self, key: Key, message: &Message, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
+        if let Phase::Mirror(socket) = &mut connection.phase {
+            socket.may_hear = false;
+        }
         match (&connection.phase, message) {
             (_, Message::Ping | Message::Pong) => self.queue_write(key),
             (Phase::Terminal(_), Message::Text(text)) => self.terminal_text(key, text, now),
             (Phase::Terminal(_), Message::Binary(_)) => {
                 self.terminal_error(key, "binary frames go one way: clients send JSON text")
             }
+            (Phase::Mirror(_), Message::Text(text)) => self.mirror_text(key, text, now),
+            (Phase::Mirror(_), Message::Binary(_)) => self.mirror_binary(key),
             (Phase::Agent(_), Message::Text(text)) => self.agent_text(key, text, now),
             (Phase::Agent(_), Message::Binary(bytes)) => self.agent_output(key, bytes, now),
             (Phase::Events(_), Message::Text(_) | Message::Binary(_)) => {
@@ -342,9 +352,12 @@ impl Server {
 
     /// Asks for the connection's next deadline.
     pub(super) fn ask_connection(&mut self, key: Key) {
-        if let Some(connection) = self.connections.get_mut(key)
-            && let Some(when) = connection.deadline()
-        {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let resting = match &connection.phase {
+            Phase::Mirror(socket) => socket.resting_until,
+            _ => None,
+        };
+        if let Some(when) = connection.deadline().into_iter().chain(resting).min() {
             self.deadlines.ask(when, Source::Connection(key), &mut connection.asked);
         }
     }
@@ -355,11 +368,17 @@ impl Server {
         if connection.doomed {
             return;
         }
-        if let Phase::Terminal(socket) = &connection.phase
-            && !socket.reader.is_held_back(now)
-        {
+        if matches!(connection.phase, Phase::Terminal(_)) {
+            // Its batch is due, or asks for its moment anew.
             self.work.thirsty.push(key);
         }
+        if let Phase::Mirror(socket) = &mut connection.phase {
+            if socket.resting_until.take_if(|until| *until <= now).is_some() {
+                self.queue_again(key);
+            }
+            self.mirror_due(key);
+        }
+        let Some(connection) = self.connections.get_mut(key) else { return };
         let due = connection.deadline().is_some_and(|when| when <= now);
         if due {
             match &connection.phase {
@@ -416,6 +435,7 @@ fn next_step(connection: &mut Connection, now: Instant) -> Next {
             };
         }
         Phase::Terminal(socket) => &mut socket.codec,
+        Phase::Mirror(socket) => &mut socket.codec,
         Phase::Agent(socket) => &mut socket.codec,
         Phase::Events(events) => match &mut events.codec {
             Some(codec) => codec,

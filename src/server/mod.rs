@@ -7,21 +7,25 @@
 mod agent_socket;
 mod burial;
 mod connection;
+mod control_routes;
 mod event_socket;
 mod hand_out;
 mod hosted;
 mod intake;
 mod metadata;
+mod mirror_socket;
 mod reader;
 mod routes;
 mod slots;
 mod source;
+mod surroundings;
 mod terminal_socket;
 mod trust;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use log::{info, warn};
@@ -31,18 +35,25 @@ use std::os::fd::AsRawFd;
 
 use self::connection::{Connection, Gate};
 use self::hosted::Hosted;
+use self::metadata::Watch;
 use self::slots::Slots;
 use self::source::{Key, Source};
+use self::surroundings::Surroundings;
 use self::trust::Trust;
 use crate::Config;
 use crate::flow::Deadlines;
-use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, TERMINALS_CEILING};
+use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
+use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
+use crate::os::state;
+use crate::wire::mirror_frames;
+use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
 use crate::workspace::panes::Registry;
+use crate::workspace::settings::Settings;
 
 /// Why a server did not start: one line that says what to do.
 #[derive(Debug)]
@@ -73,6 +84,13 @@ pub struct Server {
     registry: Registry,
     log: EventLog,
     event_readers: Vec<Key>,
+    /// What surrounds terminals besides the registry.
+    around: Surroundings,
+    mirror: Mirror,
+    mirror_sockets: Vec<Key>,
+    watch: Watch,
+    /// Batches for the next session at the same place.
+    mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
     scripts: Option<ScriptsDir>,
     deadlines: Deadlines<Source>,
@@ -90,6 +108,9 @@ pub struct Server {
     started_at: Instant,
     stopping: Option<Stopping>,
     asked: Option<Instant>,
+    chores_asked: Option<Instant>,
+    /// When the state is to be saved.
+    save_at: Option<Instant>,
 }
 
 struct Listening {
@@ -133,6 +154,12 @@ struct Work {
     doomed_terminals: Vec<Key>,
     /// The event log grew.
     news: bool,
+    /// Workspaces or panes changed since sessions of the mirror were told.
+    workspaces: bool,
+    /// Sessions of the mirror were told something.
+    mirrors: bool,
+    /// What outlives the server changed.
+    state: bool,
 }
 
 impl Server {
@@ -202,6 +229,7 @@ impl Server {
             },
             false => None,
         };
+        let (registry, settings) = load_state(&config.state_dir.join(STATE_FILE));
         Ok(Server {
             trust: Trust::new(&config),
             config,
@@ -215,9 +243,14 @@ impl Server {
             by_id: HashMap::new(),
             by_session: HashMap::new(),
             by_pid: HashMap::new(),
-            registry: Registry::default(),
+            registry,
             log: EventLog::new(unix_ms()),
             event_readers: Vec::new(),
+            around: Surroundings::new(settings, unix_ms()),
+            mirror: Mirror::default(),
+            mirror_sockets: Vec::new(),
+            watch: Watch::default(),
+            mirror_encoded: mirror_frames::Encoded::default(),
             scripts,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
@@ -229,6 +262,8 @@ impl Server {
             started_at: Instant::now(),
             stopping: None,
             asked: None,
+            chores_asked: None,
+            save_at: None,
         })
     }
 
@@ -259,6 +294,7 @@ impl Server {
         while !self.is_finished() {
             self.turn()?;
         }
+        self.save_state();
         Ok(())
     }
 
@@ -280,6 +316,10 @@ impl Server {
         self.write_out(now);
         self.follow_screens(idle, now);
         self.bury(now);
+        if std::mem::take(&mut self.work.state) {
+            self.save_at.get_or_insert(now + STATE_SAVE_AFTER);
+            self.ask_chores();
+        }
         Ok(())
     }
 
@@ -287,7 +327,8 @@ impl Server {
     fn patience(&self) -> Option<Duration> {
         let work = &self.work;
         let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.lagging];
-        if work.news || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
+        let told = work.news || work.workspaces || work.mirrors;
+        if told || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
             return Some(Duration::ZERO);
         }
         self.deadlines.next().map(|when| when.saturating_duration_since(Instant::now()))
@@ -301,6 +342,7 @@ impl Server {
             // Only the soonest wish of an owner counts; what it wished before is answered by asking anew.
             let asked = match source {
                 Source::Signals => &mut self.asked,
+                Source::Chores => &mut self.chores_asked,
                 Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
                     Some(listening) => &mut listening.asked,
                     None => continue,
@@ -319,6 +361,7 @@ impl Server {
             }
             match source {
                 Source::Signals => self.stopping_due(now),
+                Source::Chores => self.chores_due(now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
                 Source::Terminal(key) => self.terminal_due(key, now),
@@ -354,11 +397,61 @@ impl Server {
         }
     }
 
+    fn chores_due(&mut self, now: Instant) {
+        self.mirror.expire(now);
+        if self.save_at.is_some_and(|at| at <= now) {
+            self.save_state();
+        }
+        if self.watch.at.is_some_and(|at| at <= now) {
+            self.look(now);
+        }
+        self.ask_chores();
+    }
+
+    fn ask_chores(&mut self) {
+        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).chain(self.watch.at).min()
+        {
+            self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
+        }
+    }
+
+    /// Writes what outlives the server, if it changed: the file is whole at any moment.
+    fn save_state(&mut self) {
+        if self.save_at.take().is_none() {
+            return;
+        }
+        let path = self.config.state_dir.join(STATE_FILE);
+        let bytes = state_bytes(&self.registry, &self.around.settings);
+        if let Err(error) = state::write_whole(&path, &bytes) {
+            warn!("{} is not saved: {error}", path.display());
+        }
+    }
+
     fn is_finished(&self) -> bool {
         self.stopping.as_ref().is_some_and(|stopping| {
             stopping.killed || (self.by_pid.is_empty() && self.connections.len() == 0)
         })
     }
+}
+
+/// In the state directory: workspaces, panes and settings.
+const STATE_FILE: &str = "state.json";
+
+/// What outlived the last server. A damaged file is set aside, never fatal.
+fn load_state(path: &Path) -> (Registry, Settings) {
+    let damage = match state::read_whole(path) {
+        Ok(None) => return Default::default(),
+        Ok(Some(bytes)) => match parse_state(&bytes) {
+            Ok(state) => return state,
+            Err(damage) => damage,
+        },
+        Err(error) => error.to_string(),
+    };
+    match state::set_aside(path) {
+        Ok(aside) => warn!("{} is damaged ({damage}); it is {} now", path.display(), aside.display()),
+        Err(error) => warn!("{} is damaged ({damage}) and in the way: {error}", path.display()),
+    }
+    Default::default()
 }
 
 /// Milliseconds since 1970, for what people read; never for a rule of the loop.

@@ -69,11 +69,6 @@ impl Reader {
         self.follower.pace.set_srtt(srtt);
     }
 
-    /// Whether its next batch is not due yet.
-    pub(super) fn is_held_back(&self, now: Instant) -> bool {
-        self.follower.pace.wait_until(now).is_some()
-    }
-
     /// The terminal's size is to be told as soon as the queue has room.
     pub(super) fn size_changed(&mut self) {
         self.size_due = true;

@@ -18,10 +18,10 @@ use crate::wire::http::{Method, Reject, Request, Response, put_response, put_str
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
 use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::accept_key;
-use crate::workspace::panes::{Change, Put};
+use crate::workspace::panes::{Change, DEFAULT_WORKSPACE, Put};
 
 /// What a request gets.
-enum Answer {
+pub(super) enum Answer {
     Response(Response),
     /// It becomes a websocket.
     Socket(Upgrade),
@@ -32,13 +32,14 @@ enum Answer {
 }
 
 /// What a websocket is for.
-enum Upgrade {
+pub(super) enum Upgrade {
     Terminal { terminal: Key, cursor: u64, protocol: Protocol },
     Agent { session_id: String, size: GridSize, newlines_crlf: bool },
     Events { since: u64 },
+    Mirror { resume: Option<(String, u64)> },
 }
 
-type Answered = Result<Answer, Reject>;
+pub(super) type Answered = Result<Answer, Reject>;
 
 impl Server {
     /// Answers one request; what follows on the connection is read afterwards.
@@ -81,6 +82,7 @@ impl Server {
             Upgrade::Terminal { terminal, cursor, protocol } => {
                 self.attach(key, terminal, cursor, protocol, now)
             }
+            Upgrade::Mirror { resume } => self.open_mirror(key, resume, now),
             Upgrade::Events { since } => self.follow_events(key, since, true, now),
             Upgrade::Agent { session_id, size, newlines_crlf } => {
                 if let Err(error) = self.register_agent(key, &session_id, size, newlines_crlf, now) {
@@ -104,7 +106,7 @@ impl Server {
         let segments = request.segments()?;
         let prefix = self.config.base_path.matches('/').count();
         let segments: Vec<&str> = segments.iter().skip(prefix).map(String::as_str).collect();
-        if segments.first() != Some(&"v1") && segments.first() != Some(&"metrics") {
+        if !matches!(segments.first(), Some(&"v1" | &"metrics" | &"ws")) {
             return self.page(key, request, path);
         }
         if segments == ["v1", "health"] {
@@ -127,12 +129,17 @@ impl Server {
                 only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
                 Ok(Answer::Response(self.metrics(now)))
             }
+            ["ws"] => {
+                only(request, "GET", &[Method::Get])?;
+                let seq = number(request, "seq")?;
+                Ok(Answer::Socket(Upgrade::Mirror { resume: request.query("resume").zip(seq) }))
+            }
             ["v1", "terminals"] => match request.method {
                 Method::Get | Method::Head => {
                     let list: Vec<_> = self
                         .terminals
                         .iter()
-                        .map(|(_, hosted)| rest::terminal_json(&hosted.info()))
+                        .map(|(_, hosted)| rest::terminal_json(&hosted.info(self.mirror_sockets.len())))
                         .collect();
                     json(200, &serde_json::json!({ "terminals": list }))
                 }
@@ -164,6 +171,14 @@ impl Server {
                 only(request, "GET", &[Method::Get])?;
                 Ok(Answer::Socket(Upgrade::Events { since: self.since(request)? }))
             }
+            ["v1", "workspaces", id, rest @ ..] if matches!(rest, ["status", _] | ["progress"] | ["log"]) => {
+                self.card_route(request, id, rest)
+            }
+            ["v1", "notifications", rest @ ..] => self.notification_route(request, rest, now),
+            ["v1", "surfaces", surface, "panels", id] => self.panel_route(request, surface, id),
+            ["v1", "plans", rest @ ..] if rest.len() <= 1 => self.plan_route(request, rest),
+            ["v1", "settings"] => self.settings_route(request),
+            ["v1", "autocontinue"] => self.auto_continue_route(request, now),
             ["v1", "workspaces", rest @ ..] => self.workspace_route(request, rest),
             _ => Err(not_found()),
         }
@@ -199,7 +214,8 @@ impl Server {
     }
 
     fn create(&mut self, body: &[u8], now: Instant) -> Answered {
-        let wish = rest::parse_create(body)?;
+        let pinned = |session_id: &str| self.pinned_cwd(session_id);
+        let wish = rest::parse_create(body, pinned)?;
         let current = self.by_session.get(&wish.session_id).and_then(|key| self.terminals.get(*key));
         if let Some(hosted) = current
             && (hosted.is_live() || (hosted.is_agent_owned() && wish.attach_only))
@@ -223,6 +239,12 @@ impl Server {
         let key = self.start(&wish, now)?;
         let Some(hosted) = self.terminals.get(key) else { return Err(not_found()) };
         json(201, &self.created(hosted))
+    }
+
+    /// Where terminals of the workspace start that shows this session, or will: the directory pinned there.
+    fn pinned_cwd(&self, session_id: &str) -> Option<String> {
+        let workspace = self.registry.workspace_of(session_id);
+        workspace.or_else(|| self.registry.workspace(DEFAULT_WORKSPACE))?.cwd.clone()
     }
 
     fn created(&self, hosted: &Hosted) -> serde_json::Value {
@@ -292,7 +314,9 @@ impl Server {
         let Some(hosted) = self.terminals.get_mut(key) else { return Err(not_found()) };
         match rest {
             [] => match request.method {
-                Method::Get | Method::Head => json(200, &rest::terminal_json(&hosted.info())),
+                Method::Get | Method::Head => {
+                    json(200, &rest::terminal_json(&hosted.info(self.mirror_sockets.len())))
+                }
                 Method::Delete => {
                     self.hang_up(key, now);
                     json(200, &serde_json::json!({ "closed": true }))
@@ -349,7 +373,7 @@ impl Server {
                 }
                 hosted.terminal.type_in(&data);
                 self.terminal_changed(key, now);
-                Ok(Answer::Response(Response::empty(204)))
+                no_content()
             }
             _ => Err(not_found()),
         }
@@ -407,7 +431,8 @@ impl Server {
             ([id], Method::Delete) => {
                 let change = self.registry.delete_workspace(id)?;
                 self.told(Some(change));
-                Ok(Answer::Response(Response::empty(204)))
+                self.workspace_gone(id);
+                no_content()
             }
             ([_], _) => Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
             ([id, "panes"], Method::Get | Method::Head) => {
@@ -430,7 +455,7 @@ impl Server {
             ([id, "panes", pane], Method::Delete) => {
                 let change = self.registry.delete_pane(id, pane)?;
                 self.told(Some(change));
-                Ok(Answer::Response(Response::empty(204)))
+                no_content()
             }
             ([_, "panes", _], _) => Err(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
             _ => Err(not_found()),
@@ -443,9 +468,10 @@ impl Server {
         json(status, &rest::pane_json(pane))
     }
 
-    fn told(&mut self, change: Option<Change>) {
+    pub(super) fn told(&mut self, change: Option<Change>) {
         if let Some(change) = change {
             self.tell(change);
+            self.work.state = true;
         }
     }
 
@@ -479,7 +505,7 @@ impl Server {
     }
 }
 
-fn json(status: u16, value: &serde_json::Value) -> Answered {
+pub(super) fn json(status: u16, value: &serde_json::Value) -> Answered {
     Ok(Answer::Response(Response::json(status, value)))
 }
 
@@ -491,17 +517,21 @@ fn redirect(to: String) -> Response {
     response
 }
 
-fn not_found() -> Reject {
+pub(super) fn no_content() -> Answered {
+    Ok(Answer::Response(Response::empty(204)))
+}
+
+pub(super) fn not_found() -> Reject {
     Reject::new(404, "there is nothing here by that name")
 }
 
-fn not_allowed(allow: &'static str) -> Reject {
+pub(super) fn not_allowed(allow: &'static str) -> Reject {
     let mut reject = Reject::new(405, format!("this takes {allow}"));
     reject.allow = Some(allow);
     reject
 }
 
-fn only(request: &Request, allow: &'static str, methods: &[Method]) -> Result<(), Reject> {
+pub(super) fn only(request: &Request, allow: &'static str, methods: &[Method]) -> Result<(), Reject> {
     if methods.contains(&request.method) { Ok(()) } else { Err(not_allowed(allow)) }
 }
 

@@ -15,12 +15,19 @@ impl Key {
     pub(super) fn number(self) -> usize {
         usize::from(self.slot) | usize::from(self.life) << 16
     }
+
+    /// The reverse of [`Key::number`].
+    pub(super) fn of_number(number: usize) -> Key {
+        Key { slot: number as u16, life: (number >> 16) as u16 }
+    }
 }
 
 /// What an event or a deadline is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     Signals,
+    /// What the server does by itself, for nobody in particular.
+    Chores,
     Listener(u16),
     Connection(Key),
     Terminal(Key),
@@ -34,6 +41,7 @@ impl Source {
     pub(super) fn pack(self) -> Token {
         let (kind, slot, life) = match self {
             Source::Signals => (0, 0, 0),
+            Source::Chores => (0, 1, 0),
             Source::Listener(slot) => (1, slot, 0),
             Source::Connection(Key { slot, life }) => (2, slot, life),
             Source::Terminal(Key { slot, life }) => (3, slot, life),
@@ -46,7 +54,8 @@ impl Source {
         let slot = (token.0 >> 2) as u16 & ((1 << SLOT_BITS) - 1);
         let life = (token.0 >> (2 + SLOT_BITS)) as u16;
         match token.0 & 3 {
-            0 => Source::Signals,
+            0 if slot == 0 => Source::Signals,
+            0 => Source::Chores,
             1 => Source::Listener(slot),
             2 => Source::Connection(Key { slot, life }),
             _ => Source::Terminal(Key { slot, life }),
@@ -66,6 +75,7 @@ mod tests {
         let key = Key { slot: (1 << SLOT_BITS) - 1, life: u16::MAX };
         for source in [
             Source::Signals,
+            Source::Chores,
             Source::Listener(3),
             Source::Connection(key),
             Source::Terminal(Key { slot: 0, life: 9 }),
@@ -73,5 +83,6 @@ mod tests {
         ] {
             assert_eq!(Source::unpack(source.pack()), source);
         }
+        assert_eq!(Key::of_number(key.number()), key);
     }
 }

@@ -59,6 +59,9 @@ impl Server {
             return false;
         }
         let after = hosted.terminal.apply(key.number(), &frame);
+        if matches!(frame.act, Act::Input { claim: true, .. }) {
+            self.around.auto_continue.human_typed(&hosted.id);
+        }
         self.answer(key, |out| put_ack(frame.client_seq, out));
         match after {
             After::Nothing => {}

@@ -70,6 +70,8 @@ pub struct Terminal {
     exit: Option<Exit>,
 }
 
+const EXITED: &str = "the terminal has exited";
+
 #[derive(Clone, Copy)]
 enum ClearWhat {
     ScreenAndScrollback,
@@ -174,8 +176,7 @@ impl Terminal {
 
     /// A reader that has everything up to byte `cursor` (terminal protocol, `lastOutputSeq`).
     pub fn attach(&mut self, cursor: u64, now: Instant) -> Follower {
-        self.level_screen(now);
-        self.attended = true;
+        self.attend(now);
         let exit_seen = self.exit.is_some() && cursor == self.stream.head() + 1;
         match cursor {
             _ if exit_seen => Follower::new(self.stream.head()),
@@ -183,6 +184,12 @@ impl Terminal {
             cursor if cursor < self.cleared_at => Follower::new(u64::MAX),
             cursor => Follower::new(cursor),
         }
+    }
+
+    /// Somebody shows it: what the program asks from now on is theirs to answer.
+    pub fn attend(&mut self, now: Instant) {
+        self.level_screen(now);
+        self.attended = true;
     }
 
     /// The socket is gone; `last` when no other is attached.
@@ -213,16 +220,23 @@ impl Terminal {
             Act::Focus => self.claim.used(id, socket),
             Act::Resize(size) => self.claim.show(id, socket, *size),
             Act::Clear if self.exit.is_none() => return After::Clear,
-            Act::Input { data, claim } if self.exit.is_none() => {
-                if *claim {
-                    self.claim.used(id, socket);
-                }
-                // A program gets one answer: that of the client whose size it was laid out for.
-                if *claim || self.claim.may_answer(id) {
-                    self.input.put(|out| out.extend_from_slice(data.as_bytes()));
-                }
-            }
-            Act::Clear | Act::Input { .. } => return After::Refused("the terminal has exited"),
+            Act::Input { data, claim } => return self.type_as(id, socket, data.as_bytes(), *claim),
+            Act::Clear => return After::Refused(EXITED),
+        }
+        After::Nothing
+    }
+
+    /// Input of a client, any bytes. `claim` is false for its emulator's own reply to a query.
+    pub fn type_as(&mut self, id: &str, socket: usize, bytes: &[u8], claim: bool) -> After {
+        if self.exit.is_some() {
+            return After::Refused(EXITED);
+        }
+        if claim {
+            self.claim.used(id, socket);
+        }
+        // A program gets one answer: that of the client whose size it was laid out for.
+        if claim || self.claim.may_answer(id) {
+            self.input.put(|out| out.extend_from_slice(bytes));
         }
         After::Nothing
     }

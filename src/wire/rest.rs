@@ -30,14 +30,22 @@ pub struct CreateTerminal {
     pub attach_only: bool,
 }
 
-/// Parses the body of `POST /v1/terminals`. Unknown fields are ignored; `null` is absence.
+/// Parses the body of `POST /v1/terminals`. Unknown fields are ignored; `null` is absence. `pinned` is asked
+/// for the directory of a session's workspace when there is no `cwd`.
 ///
 /// # Errors
 /// 400, with the field and its rule.
-pub fn parse_create(body: &[u8]) -> Result<CreateTerminal, Reject> {
+pub fn parse_create(
+    body: &[u8],
+    pinned: impl FnOnce(&str) -> Option<String>,
+) -> Result<CreateTerminal, Reject> {
     let fields = parse_body(body)?;
     let session_id = required(&fields, "sessionId", SESSION_ID_BYTES_MAX)?;
-    let cwd = required(&fields, "cwd", PATH_BYTES_MAX)?;
+    let cwd = match given(&fields, "cwd") {
+        None => pinned(&session_id),
+        Some(_) => None,
+    };
+    let cwd = cwd.map_or_else(|| required(&fields, "cwd", PATH_BYTES_MAX), Ok)?;
     if !(cwd.starts_with('/') || cwd == "~" || cwd.starts_with("~/")) {
         return Err(bad("cwd must be an absolute path, or start with ~/"));
     }
@@ -252,6 +260,19 @@ pub fn terminal_json(info: &TerminalInfo) -> Value {
         terminal["signal"] = json!(signal);
     }
     terminal
+}
+
+/// A terminal as a surface of the mirror: what never changes, and what is told when it does. Its title is
+/// that of its panes.
+pub fn surface_json(info: &TerminalInfo) -> Value {
+    let mut surface = terminal_json(info);
+    if let Some(fields) = surface.as_object_mut() {
+        for name in ["id", "title", "attached", "lastActivityAt"] {
+            fields.remove(name);
+        }
+        fields.insert("surfaceId".to_owned(), json!(info.id));
+    }
+    surface
 }
 
 /// The answer to `POST /v1/terminals`.
@@ -475,12 +496,12 @@ mod tests {
     fn create(field: &str, json: &str) -> Result<CreateTerminal, Reject> {
         let mut body: Value = serde_json::from_str(CREATE).unwrap();
         body[field] = serde_json::from_str(json).unwrap();
-        parse_create(body.to_string().as_bytes())
+        parse_create(body.to_string().as_bytes(), |_| None)
     }
 
     #[test]
     fn a_terminal_is_asked_for_as_in_the_seed() {
-        let plain = parse_create(CREATE.as_bytes()).unwrap();
+        let plain = parse_create(CREATE.as_bytes(), |_| None).unwrap();
         assert_eq!((plain.session_id.as_str(), plain.cwd.as_str()), ("s", "/srv/project"));
         assert_eq!((plain.size.cols(), plain.size.rows()), (120, 36));
         assert_eq!((plain.shell, plain.args, plain.attach_only), (None, vec![], false));
@@ -491,6 +512,14 @@ mod tests {
             assert!(create(null, "null").is_ok());
         }
         assert!(create("unknown", "[{}]").is_ok());
+    }
+
+    #[test]
+    fn without_a_directory_a_terminal_starts_where_its_workspace_is_pinned() {
+        let body = br#"{"sessionId":"s","cols":80,"rows":24,"cwd":null}"#;
+        let pinned = |session_id: &str| (session_id == "s").then(|| "/srv".to_owned());
+        assert_eq!(parse_create(body, pinned).unwrap().cwd, "/srv");
+        assert!(parse_create(CREATE.as_bytes(), pinned).unwrap().cwd != "/srv");
     }
 
     #[test]
@@ -514,14 +543,14 @@ mod tests {
 
     #[test]
     fn a_body_is_a_json_object() {
-        assert_eq!(refused(parse_create(b"[]")), "a JSON object is expected");
+        assert_eq!(refused(parse_create(b"[]", |_| None)), "a JSON object is expected");
         assert_eq!(
-            refused(parse_create(b"{\n 1")),
+            refused(parse_create(b"{\n 1", |_| None)),
             "malformed JSON: key must be a string at line 2 column 2"
         );
-        assert!(refused(parse_create(b"")).starts_with("malformed JSON"));
-        assert!(refused(parse_create(b"{\"a\":\"\xff\"}")).starts_with("malformed JSON"));
-        assert!(refused(parse_create("[".repeat(1000).as_bytes())).starts_with("malformed JSON"));
+        assert!(refused(parse_create(b"", |_| None)).starts_with("malformed JSON"));
+        assert!(refused(parse_create(b"{\"a\":\"\xff\"}", |_| None)).starts_with("malformed JSON"));
+        assert!(refused(parse_create("[".repeat(1000).as_bytes(), |_| None)).starts_with("malformed JSON"));
     }
 
     #[test]

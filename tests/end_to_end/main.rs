@@ -99,6 +99,7 @@ mod harness;
 mod http;
 mod input;
 mod lives;
+mod mirror;
 mod panes;
 mod programs;
 mod protocol;
