@@ -163,11 +163,13 @@ fn a_thousand_cuts_while_lines_are_typed_lose_nothing_and_double_nothing() {
     let mut line = 0;
     let mut cuts = 0;
     let mut typed = String::new();
-    while cuts < 1000 {
-        // The upgrade takes about 250 bytes up and 150 down, so some cuts fall into it. Now and then there must be
-        // room for all that was missed: it may come as one frame.
-        let scale = 64 << dice.below(12);
-        proxy.next_connection_may(200 + dice.below(4000), 150 + dice.below(scale));
+    // A frame arrives whole or not at all: while none does, more is let through.
+    let (mut room, mut cursor) = (4000, client.cursor);
+    while cuts < 1000 || line < 1000 {
+        room = if client.cursor > cursor { 4000 } else { (room * 2).min(1 << 20) };
+        cursor = client.cursor;
+        // The upgrade takes about 250 bytes up and 150 down, so some cuts fall into it.
+        proxy.next_connection_may(200 + dice.below(4000), 150 + dice.below(room));
         client.protocol = 1 + dice.below(2) as u8;
         let mut up = client.reconnect(Stream::tcp(proxy.addr));
         while up {
