@@ -311,7 +311,8 @@ fn five_hundred_attaches_at_random_cursors_lose_nothing_and_double_nothing() {
 #[test]
 fn a_hundred_mebibytes_arrive_unchanged() {
     let _alone = alone();
-    let server = Server::start(&[]);
+    // All of it stays in the ring: a client on a busy machine may fall behind, and must still get every byte.
+    let server = Server::start(&["--replay-bytes", "134217728"]);
     let file = server.dir.file("hundred");
     let mut text = Vec::with_capacity(101 << 20);
     let mut dice = Dice::new();
@@ -334,7 +335,7 @@ fn a_hundred_mebibytes_arrive_unchanged() {
         loop {
             match client.next() {
                 Frame::Output { data, reset, .. } => {
-                    assert!(!reset, "a client that reads is not reset");
+                    assert!(!reset, "what the ring has is never replaced by a reset");
                     hash.feed(&data);
                 }
                 Frame::Exit { code, .. } => {
