@@ -156,7 +156,11 @@ pub(super) fn cookie_port(peer: &Peer) -> u16 {
 
 /// The token that a request shows: as a header, in the query, or as the page's cookie.
 fn token_of(request: &Request, port: u16) -> Option<String> {
-    if let Some(header) = request.header("authorization") {
+    let mut headers = request.headers_named("authorization");
+    if let Some(header) = headers.next() {
+        if headers.next().is_some() {
+            return Some(String::new()); // two are none, whichever of them is right
+        }
         let (scheme, token) = header.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned());
     }
