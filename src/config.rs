@@ -38,6 +38,8 @@ pub struct Config {
     pub shell: Option<PathBuf>,
     /// Whether shells get our integration. `--no-shell-integration`.
     pub shell_integration: bool,
+    /// Whether shells get the descriptors 3, 4 and 5 ([`crate::wire::sideband`]). `--no-sideband`.
+    pub sideband: bool,
 }
 
 impl Default for Config {
@@ -55,6 +57,7 @@ impl Default for Config {
             terminals_max: limits::TERMINALS_MAX,
             shell: None,
             shell_integration: true,
+            sideband: true,
         }
     }
 }

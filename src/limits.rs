@@ -229,6 +229,11 @@ pub const SIDEBAND_PATIENCE_MAX: Duration = Duration::from_secs(60);
 /// Events that a script has not read; above it, new ones are dropped.
 pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
 
+/// Capacity of the pipes behind descriptors 3, 4 and 5, and what is taken from each in one turn: the whole of
+/// it, so that a row that was written before some bytes is read before them. The pipes of 1,000 terminals stay
+/// below what one user may have until each new pipe of his is a small one (`fs.pipe-user-pages-soft`, 16,384).
+pub const SIDEBAND_PIPE_BYTES: [usize; 3] = [16 << 10, 32 << 10, 4 << 10];
+
 // ---- metadata ----
 
 /// Terminals are looked at this often, while there is somebody to tell.
@@ -257,6 +262,7 @@ pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
 const _: () = assert!(PANEL_BYTES_MAX <= SURFACE_PANEL_BYTES_MAX);
 const _: () = assert!(SURFACE_PANEL_BYTES_MAX <= PANEL_BYTES_ALL_MAX);
 const _: () = assert!(SIDEBAND_LINE_BYTES_MAX <= SIDEBAND_ROW_BYTES_MAX);
+const _: () = assert!(SIDEBAND_PIPE_BYTES[0] + SIDEBAND_PIPE_BYTES[1] <= READ_BYTES);
 const _: () = assert!(SIDEBAND_STILL.as_millis() < SIDEBAND_PATIENCE.as_millis());
 const _: () = assert!(SIDEBAND_PATIENCE.as_millis() <= SIDEBAND_PATIENCE_MAX.as_millis());
 

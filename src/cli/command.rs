@@ -172,6 +172,7 @@ fn serve() -> Command {
             ),
             path("shell", "PATH", ValueHint::ExecutablePath, "Shell when a request names none [default: $SHELL]"),
             flag("no-shell-integration", "Start shells without prompt marks and titles"),
+            flag("no-sideband", "Start shells without descriptors 3, 4 and 5, on which scripts draw panels"),
         ])
 }
 

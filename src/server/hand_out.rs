@@ -86,6 +86,9 @@ impl Server {
         for key in std::mem::take(&mut self.work.inputs) {
             self.write_input(key);
         }
+        for key in std::mem::take(&mut self.work.scripts) {
+            self.write_events(key);
+        }
         for key in std::mem::take(&mut self.work.writes) {
             self.write_connection(key, now);
         }

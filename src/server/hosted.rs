@@ -8,6 +8,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
 use super::mirror_socket::tell;
+use super::sideband::Channels;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
 use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
@@ -31,6 +32,8 @@ pub(super) struct Hosted {
     pub(super) batch: Batch,
     pub(super) origin: Origin,
     pub(super) cwd: String,
+    /// Descriptors 3, 4 and 5 of a shell.
+    pub(super) sideband: Option<Channels>,
     /// What sessions of the mirror were told last of what runs in it.
     pub(super) metadata: Option<Metadata>,
     pub(super) created_ms: u64,
@@ -98,6 +101,7 @@ impl Hosted {
             batch: Batch::default(),
             origin,
             cwd,
+            sideband: None,
             metadata: None,
             created_ms: now_ms,
             activity_ms: now_ms,
@@ -151,7 +155,8 @@ impl Hosted {
     pub(super) fn watch(&self, key: Key, registry: &Registry) -> std::io::Result<()> {
         let Some(master) = self.master() else { return Ok(()) };
         let token = Source::Terminal(key).pack();
-        registry.register(&mut SourceFd(&master.as_raw_fd()), token, Interest::READABLE)
+        registry.register(&mut SourceFd(&master.as_raw_fd()), token, Interest::READABLE)?;
+        self.sideband.as_ref().map_or(Ok(()), |sideband| sideband.watch(key, registry))
     }
 
     /// Whether it has to be read to its very end.
@@ -193,8 +198,9 @@ impl Hosted {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        let sideband = self.sideband.as_ref().and_then(Channels::deadline);
         let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.rest_at, self.linger_until];
-        own.into_iter().flatten().min()
+        own.into_iter().chain([sideband]).flatten().min()
     }
 }
 
@@ -286,6 +292,7 @@ impl Server {
             self.size_due(reader);
             self.pump(reader, now);
         }
+        self.script_hears_size(key, size);
     }
 
     /// Asks for the terminal's next deadline.
@@ -327,6 +334,7 @@ impl Server {
                 }
             }
         }
+        self.follow_sideband(key, now);
         self.finish_if_drained(key, now);
         if let Some(hosted) = self.terminals.get_mut(key)
             && hosted.linger_until.take_if(|at| *at <= now).is_some()
@@ -410,15 +418,18 @@ impl Server {
             Origin::Shell { master, .. } => *master = None,
             Origin::Agent { socket, .. } => *socket = None,
         }
+        hosted.sideband = None;
         if !hosted.closing {
             hosted.kill_at = None;
             // An agent's terminal stays until its session is closed.
             hosted.linger_until = (!hosted.is_agent_owned()).then(|| now + self.config.linger);
         }
         let (surface, position) = (key.number(), hosted.terminal.stream().head());
+        let id = hosted.id.clone();
         let told =
             ToMirror::SurfaceExit { surface_id: &hosted.id, exit_code: exit.code, signal: exit.signal };
         tell(&mut self.mirror, &mut self.work, About::Exited { surface, position }, told);
+        self.clear_panels(&id);
         self.record_title(key);
         self.wake_senders(key);
         self.terminal_grew(key, now);

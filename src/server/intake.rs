@@ -79,6 +79,7 @@ impl Server {
                         self.work.again.push(source);
                     }
                 }
+                Source::Sideband(key) => self.sideband_woke(key, readable, writable),
             }
         }
         self.heard = heard;
@@ -88,8 +89,11 @@ impl Server {
         for source in woken.into_iter().chain(waited) {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
-                Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
+                Source::Terminal(_) | Source::Sideband(_) if taken >= PTY_TURN_BYTES => {
+                    self.work.again.push(source);
+                }
                 Source::Terminal(key) => taken += self.read_terminal(key, now),
+                Source::Sideband(key) => taken += self.read_sideband(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Signals | Source::Chores => {}
             }

@@ -16,6 +16,7 @@ mod metadata;
 mod mirror_socket;
 mod reader;
 mod routes;
+mod sideband;
 mod slots;
 mod source;
 mod surroundings;
@@ -148,6 +149,8 @@ struct Work {
     writes: Vec<Key>,
     /// Terminals with input to write.
     inputs: Vec<Key>,
+    /// Terminals with events for their scripts to write.
+    scripts: Vec<Key>,
     /// Terminals whose screen is behind their stream.
     lagging: Vec<Key>,
     doomed: Vec<Key>,
@@ -326,7 +329,7 @@ impl Server {
     /// How long the loop may sleep: not at all while somebody is on a work list.
     fn patience(&self) -> Option<Duration> {
         let work = &self.work;
-        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.lagging];
+        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.scripts, &work.lagging];
         let told = work.news || work.workspaces || work.mirrors;
         if told || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
             return Some(Duration::ZERO);
@@ -355,6 +358,8 @@ impl Server {
                     Some(hosted) => &mut hosted.asked,
                     None => continue,
                 },
+                // Its deadlines are its terminal's.
+                Source::Sideband(_) => continue,
             };
             if asked.take_if(|wish| *wish == when).is_none() {
                 continue;
@@ -364,7 +369,7 @@ impl Server {
                 Source::Chores => self.chores_due(now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
-                Source::Terminal(key) => self.terminal_due(key, now),
+                Source::Terminal(key) | Source::Sideband(key) => self.terminal_due(key, now),
             }
         }
         self.expired = expired;

@@ -8,6 +8,7 @@ use log::{debug, info};
 
 use super::connection::Phase;
 use super::hosted::{Hosted, Origin};
+use super::sideband::Channels;
 use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
@@ -16,6 +17,7 @@ use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
 use crate::wire::rest::{self, CreateTerminal, CursorInfo};
+use crate::wire::sideband;
 use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::accept_key;
 use crate::workspace::panes::{Change, DEFAULT_WORKSPACE, Put};
@@ -273,12 +275,16 @@ impl Server {
         };
         let socket = self.config.runtime_dir.join("wharf.sock");
         let own = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let env = spawn::base_environment(&[
+        let mut env = vec![
             own("WHARF_SESSION", &wish.session_id),
             own("WHARF_TERMINAL", &id),
             (OsString::from("WHARF_SOCKET"), socket.into_os_string()),
             own("HT_SURFACE", &id),
-        ]);
+        ];
+        if self.config.sideband {
+            env.extend(sideband::ENVIRONMENT.map(|(name, value)| own(name, value)));
+        }
+        let env = spawn::base_environment(&env);
         let args: Vec<OsString> = wish.args.iter().map(OsString::from).collect();
         let (args, env) = match &self.scripts {
             Some(scripts) => {
@@ -288,7 +294,8 @@ impl Server {
             None => (args, env),
         };
         let program = spawn::Program { path: shell, arg0: None, args, env, cwd: cwd.clone() };
-        let child = spawn::spawn(&program, wish.size.cols(), wish.size.rows()).map_err(|error| {
+        let start = if self.config.sideband { spawn::spawn_with_channels } else { spawn::spawn };
+        let child = start(&program, wish.size.cols(), wish.size.rows()).map_err(|error| {
             let field = match error.failed {
                 spawn::Failed::Program(_) => "shell: ",
                 spawn::Failed::Directory(_) => "cwd: ",
@@ -302,7 +309,8 @@ impl Server {
         let terminal = Terminal::new(wish.size, self.config.replay_bytes, self.config.scrollback_lines, true);
         let origin = Origin::Shell { pid: child.pid, master: Some(child.master) };
         let cwd = cwd.to_string_lossy().into_owned();
-        let hosted = Hosted::new(id, wish.session_id.clone(), terminal, origin, cwd);
+        let mut hosted = Hosted::new(id, wish.session_id.clone(), terminal, origin, cwd);
+        hosted.sideband = child.channels.map(Channels::new);
         self.host(hosted, now).map_err(|error| {
             spawn::signal_group(child.pid, spawn::Signal::HUP);
             Reject::new(503, format!("the terminal cannot be watched: {error}"))

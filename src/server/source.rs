@@ -31,6 +31,8 @@ pub(super) enum Source {
     Listener(u16),
     Connection(Key),
     Terminal(Key),
+    /// Descriptors 3, 4 and 5 of a terminal.
+    Sideband(Key),
 }
 
 /// Bits of a slot in a token: with 16 of life and 2 of kind a token fits `usize` on 32-bit machines too.
@@ -42,9 +44,10 @@ impl Source {
         let (kind, slot, life) = match self {
             Source::Signals => (0, 0, 0),
             Source::Chores => (0, 1, 0),
-            Source::Listener(slot) => (1, slot, 0),
-            Source::Connection(Key { slot, life }) => (2, slot, life),
-            Source::Terminal(Key { slot, life }) => (3, slot, life),
+            Source::Listener(slot) => (0, 2 + slot, 0),
+            Source::Connection(Key { slot, life }) => (1, slot, life),
+            Source::Terminal(Key { slot, life }) => (2, slot, life),
+            Source::Sideband(Key { slot, life }) => (3, slot, life),
         };
         Token(kind | usize::from(slot) << 2 | usize::from(life) << (2 + SLOT_BITS))
     }
@@ -55,10 +58,11 @@ impl Source {
         let life = (token.0 >> (2 + SLOT_BITS)) as u16;
         match token.0 & 3 {
             0 if slot == 0 => Source::Signals,
-            0 => Source::Chores,
-            1 => Source::Listener(slot),
-            2 => Source::Connection(Key { slot, life }),
-            _ => Source::Terminal(Key { slot, life }),
+            0 if slot == 1 => Source::Chores,
+            0 => Source::Listener(slot - 2),
+            1 => Source::Connection(Key { slot, life }),
+            2 => Source::Terminal(Key { slot, life }),
+            _ => Source::Sideband(Key { slot, life }),
         }
     }
 }
@@ -76,10 +80,12 @@ mod tests {
         for source in [
             Source::Signals,
             Source::Chores,
+            Source::Listener(0),
             Source::Listener(3),
             Source::Connection(key),
             Source::Terminal(Key { slot: 0, life: 9 }),
             Source::Terminal(key),
+            Source::Sideband(key),
         ] {
             assert_eq!(Source::unpack(source.pack()), source);
         }
