@@ -5,13 +5,13 @@ use data_encoding::BASE64;
 use crate::harness::*;
 
 /// A client of the mirror that checks every frame's `seq`.
-struct Mirror {
+pub struct Mirror {
     socket: WebSocket,
     session: String,
     seq: u64,
-    hello: Value,
+    pub hello: Value,
     /// Frames so far, the hello included.
-    frames: Vec<Value>,
+    pub frames: Vec<Value>,
 }
 
 fn open(server: &Server, query: &str) -> WebSocket {
@@ -23,7 +23,7 @@ fn open(server: &Server, query: &str) -> WebSocket {
 impl Mirror {
     /// A new session.
     #[track_caller]
-    fn open(server: &Server) -> Mirror {
+    pub fn open(server: &Server) -> Mirror {
         Mirror::greeted(open(server, ""))
     }
 
@@ -45,12 +45,12 @@ impl Mirror {
         Mirror { socket, session: self.session.clone(), seq, hello: Value::Null, frames: Vec::new() }
     }
 
-    fn send(&mut self, frame: Value) {
+    pub fn send(&mut self, frame: Value) {
         assert!(self.socket.send_json(&frame), "the server has gone");
     }
 
     #[track_caller]
-    fn next(&mut self) -> Value {
+    pub fn next(&mut self) -> Value {
         let frame = self.socket.next_json();
         self.seq += 1;
         assert_eq!(frame["seq"], self.seq, "{frame}");
@@ -60,7 +60,7 @@ impl Mirror {
 
     /// Reads up to the next frame of this type.
     #[track_caller]
-    fn until(&mut self, kind: &str) -> Value {
+    pub fn until(&mut self, kind: &str) -> Value {
         loop {
             let frame = self.next();
             if frame["type"] == kind {
@@ -71,7 +71,7 @@ impl Mirror {
 
     /// Reads everything that the server had to say until now.
     #[track_caller]
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.send(json!({ "type": "ping", "nonce": "settle" }));
         self.until("pong");
     }
@@ -92,13 +92,13 @@ impl Mirror {
 
     /// Reads until it was shown this of a surface.
     #[track_caller]
-    fn expect(&mut self, surface: &Terminal, text: &str) {
+    pub fn expect(&mut self, surface: &Terminal, text: &str) {
         while !self.shown(surface).contains(text) {
             self.next();
         }
     }
 
-    fn type_in(&mut self, surface: &Terminal, text: &str) {
+    pub fn type_in(&mut self, surface: &Terminal, text: &str) {
         let bytes = BASE64.encode(text.as_bytes());
         self.send(json!({ "type": "surfaceStdin", "surfaceId": surface.id, "bytes": bytes }));
     }
