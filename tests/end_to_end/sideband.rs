@@ -108,12 +108,14 @@ sizes = [[1, 100, 5000, 300000][n % 4] for n in range(40)]
 line = b''.join(json.dumps(dict(id=str(n), type='image', format='png', byteLength=size)).encode() + b'\\n'
     for n, size in enumerate(sizes))
 content = b''.join(bytes([n]) * size for n, size in enumerate(sizes))
-while line or content:
+written = sent = 0
+while written < len(line) or sent < len(content):
     n = random.choice([1, 7, 60, 500])
-    write(3, line[:n]); line = line[n:]
-    if random.random() < 0.5 or not line:
-        n = random.choice([1, 10, 3000, 100000]) if line == b'' or len(content) > 60000 else 10
-        write(4, content[:n]); content = content[n:]
+    write(3, line[written:written + n]); written += n
+    # A little ahead of its rows at times, or far behind them.
+    ahead = sum(sizes[:line[:written].count(b'\\n')]) + 1000 - sent
+    n = min(random.choice([0, 1, 10, 3000, 100000]), ahead)
+    write(4, content[sent:sent + n]); sent += n
 wait()",
     );
     let seed = Dice::new().below(1 << 30).to_string();
