@@ -182,6 +182,24 @@ wait()";
 }
 
 #[test]
+fn rows_behind_content_that_never_comes_wait_in_the_pipe_until_it_is_given_up() {
+    let server = Server::start(&[]);
+    let mut mirror = Mirror::open(&server);
+    server.make(
+        80,
+        24,
+        script(
+            "row(id='never', type='svg', byteLength=5, timeout=200)
+rows(dict(id='p', type='svg', data='x'), *[dict(id='p', type='update', x=n) for n in range(1, 2001)]); wait()",
+        ),
+    );
+    assert_eq!(mirror.panel().0, "panelCreate");
+    for n in 1..=2000 {
+        assert_eq!(mirror.panel(), told("panelUpdate", "p", json!({ "x": f64::from(n) })));
+    }
+}
+
+#[test]
 fn what_people_do_to_a_panel_is_told_to_its_script_and_shown_to_everyone() {
     let server = Server::start(&[]);
     let (mut one, mut two) = (Mirror::open(&server), Mirror::open(&server));
