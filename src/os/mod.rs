@@ -1,5 +1,6 @@
 //! Thin: one system call's worth per function. Knows nothing of terminals or protocols.
 
+pub mod git;
 pub mod listen;
 pub mod metadata;
 pub mod proc;

@@ -55,6 +55,7 @@ impl Server {
             match source {
                 Source::Signals => self.take_signals(now),
                 Source::Chores => {}
+                Source::Git(slot) => self.read_git(slot),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => {
                     let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -91,7 +92,7 @@ impl Server {
                 Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
                 Source::Terminal(key) => taken += self.read_terminal(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
-                Source::Signals | Source::Chores => {}
+                Source::Signals | Source::Chores | Source::Git(_) => {}
             }
         }
     }
@@ -101,6 +102,7 @@ impl Server {
         if received.child {
             while let Some(reaped) = spawn::reap() {
                 self.child_died(reaped, now);
+                self.git_died(reaped, now);
             }
         }
         if received.terminate || received.hangup {
@@ -225,7 +227,7 @@ impl Server {
             if connection.doomed {
                 return Digested::All;
             }
-            if connection.must_drain() {
+            if connection.must_drain() || connection.waiting.is_some() {
                 connection.stalled = true;
                 return Digested::Stalled;
             }

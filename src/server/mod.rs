@@ -9,6 +9,7 @@ mod burial;
 mod connection;
 mod control_routes;
 mod event_socket;
+mod git;
 mod hand_out;
 mod hosted;
 mod intake;
@@ -343,6 +344,7 @@ impl Server {
             let asked = match source {
                 Source::Signals => &mut self.asked,
                 Source::Chores => &mut self.chores_asked,
+                Source::Git(_) => continue,
                 Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
                     Some(listening) => &mut listening.asked,
                     None => continue,
@@ -362,6 +364,7 @@ impl Server {
             match source {
                 Source::Signals => self.stopping_due(now),
                 Source::Chores => self.chores_due(now),
+                Source::Git(_) => {}
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
                 Source::Terminal(key) => self.terminal_due(key, now),
@@ -378,6 +381,7 @@ impl Server {
         }
         info!("stopping");
         self.listeners.clear();
+        self.watch.end();
         let until = now + SHUTDOWN_GRACE;
         self.stopping = Some(Stopping { until, killed: false });
         self.deadlines.ask(until, Source::Signals, &mut self.asked);
@@ -402,15 +406,13 @@ impl Server {
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
-        if self.watch.at.is_some_and(|at| at <= now) {
-            self.look(now);
-        }
+        self.watch_due(now);
         self.ask_chores();
     }
 
     fn ask_chores(&mut self) {
-        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).chain(self.watch.at).min()
-        {
+        let own = [self.mirror.deadline(), self.save_at, self.watch.deadline()];
+        if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }

@@ -28,6 +28,8 @@ pub(super) enum Source {
     Signals,
     /// What the server does by itself, for nobody in particular.
     Chores,
+    /// A `git status` that runs.
+    Git(u16),
     Listener(u16),
     Connection(Key),
     Terminal(Key),
@@ -42,6 +44,7 @@ impl Source {
         let (kind, slot, life) = match self {
             Source::Signals => (0, 0, 0),
             Source::Chores => (0, 1, 0),
+            Source::Git(slot) => (0, 2 + slot, 0),
             Source::Listener(slot) => (1, slot, 0),
             Source::Connection(Key { slot, life }) => (2, slot, life),
             Source::Terminal(Key { slot, life }) => (3, slot, life),
@@ -55,7 +58,8 @@ impl Source {
         let life = (token.0 >> (2 + SLOT_BITS)) as u16;
         match token.0 & 3 {
             0 if slot == 0 => Source::Signals,
-            0 => Source::Chores,
+            0 if slot == 1 => Source::Chores,
+            0 => Source::Git(slot - 2),
             1 => Source::Listener(slot),
             2 => Source::Connection(Key { slot, life }),
             _ => Source::Terminal(Key { slot, life }),
@@ -76,6 +80,8 @@ mod tests {
         for source in [
             Source::Signals,
             Source::Chores,
+            Source::Git(0),
+            Source::Git(5),
             Source::Listener(3),
             Source::Connection(key),
             Source::Terminal(Key { slot: 0, life: 9 }),
