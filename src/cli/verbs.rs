@@ -197,7 +197,7 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn pieces(mut text: &str) -> Vec<&str> {
+pub(super) fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
         let (piece, rest) =
