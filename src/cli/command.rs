@@ -362,7 +362,13 @@ fn completions() -> Command {
              \x20 wharf completions bash > ~/.local/share/bash-completion/completions/wharf\n\
              \x20 wharf completions zsh > ~/.zfunc/_wharf            with ~/.zfunc in fpath\n\
              \x20 wharf completions fish > ~/.config/fish/completions/wharf.fish\n\
-             \x20 wharf completions elvish >> ~/.config/elvish/rc.elv",
+             \x20 wharf completions elvish >> ~/.config/elvish/rc.elv\n\
+             \x20 wharf completions --program ht bash > ~/.local/share/bash-completion/completions/ht",
+        )
+        .arg(
+            option("program", "NAME", "For the program under this name")
+                .default_value("wharf")
+                .value_parser(PossibleValuesParser::new(["wharf", "ht"])),
         )
         .arg(
             Arg::new("shell")

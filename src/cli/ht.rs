@@ -119,8 +119,11 @@ impl Ht<'_> {
     /// The body, with those options in it that were given, as (option, field).
     fn body(&self, options: &[(&str, &str)], mut body: Value) -> Value {
         for (option, field) in options {
-            if let Some(value) = self.given(option) {
-                body[*field] = json!(value);
+            match self.given(option).map(str::to_ascii_lowercase).as_deref() {
+                Some("warn") if *option == "level" => body[*field] = json!("warning"),
+                Some(level) if *option == "level" => body[*field] = json!(level),
+                Some(_) => body[*field] = json!(self.given(option)),
+                None => {}
             }
         }
         body
@@ -214,9 +217,6 @@ impl Ht<'_> {
             // It need not be about one.
             Err(Failure::Usage(_)) => {}
             Err(failure) => return Err(failure),
-        }
-        if let Some(level) = body["level"].as_str().map(str::to_ascii_lowercase) {
-            body["level"] = json!(if level == "warn" { "warning" } else { &level });
         }
         let created = self.endpoint.request("POST", "/v1/notifications", Some(&body))?;
         self.tell(&created, || format!("{}\n", created["id"].as_str().unwrap_or_default()))

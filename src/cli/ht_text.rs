@@ -1,6 +1,7 @@
 //! What `wharf ht` prints for people, and what it reads of its words. Plain functions of values.
 
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use super::table::table;
 
@@ -81,6 +82,19 @@ fn bytes_text(bytes: u64) -> String {
     }
 }
 
+/// A table whose last column is as long as it is.
+fn open_table<const N: usize>(head: ([&str; N], &str), rows: Vec<([String; N], String)>) -> String {
+    let (cells, last): (Vec<[String; N]>, Vec<String>) = rows.into_iter().unzip();
+    let columns = table(head.0, &cells);
+    let width = columns.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+    let last = std::iter::once(head.1).chain(last.iter().map(String::as_str));
+    let line = |(columns, last): (&str, &str)| {
+        let last: String = last.chars().filter(|c| !c.is_control()).collect();
+        format!("{columns}{}  {last}\n", " ".repeat(width - columns.width()))
+    };
+    columns.lines().zip(last).map(line).collect()
+}
+
 /// The processes of a terminal; the foreground one is marked.
 pub(super) fn processes(metadata: &Value) -> String {
     let row = |process: &Value| {
@@ -90,23 +104,22 @@ pub(super) fn processes(metadata: &Value) -> String {
             process["ppid"].to_string(),
             format!("{:.1}", process["cpu"].as_f64().unwrap_or(0.0)),
             bytes_text(process["rss"].as_u64().unwrap_or(0)),
-            argv(process),
         ]
     };
-    let rows: Vec<[String; 5]> = list(metadata, "tree").iter().map(row).collect();
-    table(["PID", "PPID", "%CPU", "RSS", "COMMAND"], &rows)
+    let rows = list(metadata, "tree").iter().map(|process| (row(process), argv(process))).collect();
+    open_table((["PID", "PPID", "%CPU", "RSS"], "COMMAND"), rows)
 }
 
 /// The ports that they listen on.
 pub(super) fn ports(metadata: &Value) -> String {
     let row = |port: &Value| {
         let owner = list(metadata, "tree").iter().find(|process| process["pid"] == port["pid"]);
-        let (protocol, address) = (text(port, "protocol"), text(port, "address"));
-        let command = owner.map(argv).unwrap_or_default();
-        [port["port"].to_string(), protocol.to_owned(), address.to_owned(), port["pid"].to_string(), command]
+        let (protocol, address) = (text(port, "protocol").to_owned(), text(port, "address").to_owned());
+        let columns = [port["port"].to_string(), protocol, address, port["pid"].to_string()];
+        (columns, owner.map(argv).unwrap_or_default())
     };
-    let rows: Vec<[String; 5]> = list(metadata, "listeningPorts").iter().map(row).collect();
-    table(["PORT", "PROTO", "ADDRESS", "PID", "COMMAND"], &rows)
+    let rows = list(metadata, "listeningPorts").iter().map(row).collect();
+    open_table((["PORT", "PROTO", "ADDRESS", "PID"], "COMMAND"), rows)
 }
 
 /// One line: `main -> origin/main ahead 2, behind 1, 3 staged`, or that it is clean.

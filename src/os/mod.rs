@@ -4,6 +4,7 @@ pub mod git;
 pub mod listen;
 pub mod metadata;
 pub mod proc;
+pub mod programs;
 pub mod pty;
 pub mod shell_integration;
 pub mod signals;

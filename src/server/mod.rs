@@ -26,7 +26,7 @@ mod trust;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use log::{info, warn};
@@ -46,10 +46,10 @@ use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
 use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
-use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
 use crate::os::state;
+use crate::os::{proc, programs};
 use crate::wire::mirror_frames;
 use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
@@ -94,6 +94,8 @@ pub struct Server {
     mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
     scripts: Option<ScriptsDir>,
+    /// The directory with `ht` in it.
+    bin: Option<PathBuf>,
     deadlines: Deadlines<Source>,
     /// The deadlines that are being answered.
     expired: Vec<(Instant, Source)>,
@@ -230,6 +232,10 @@ impl Server {
             },
             false => None,
         };
+        let bin = config.ht.as_deref().and_then(|program| {
+            let linked = programs::link(&config.runtime_dir, "ht", program);
+            linked.inspect_err(|error| warn!("shells get no `ht`: {error}")).ok()
+        });
         let (registry, settings) = load_state(&config.state_dir.join(STATE_FILE));
         Ok(Server {
             trust: Trust::new(&config),
@@ -253,6 +259,7 @@ impl Server {
             watch: Watch::default(),
             mirror_encoded: mirror_frames::Encoded::default(),
             scripts,
+            bin,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
             work: Work::default(),

@@ -11,7 +11,7 @@ use super::hosted::{Hosted, Origin};
 use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
-use crate::os::{proc, spawn};
+use crate::os::{proc, programs, spawn};
 use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
@@ -279,12 +279,15 @@ impl Server {
         };
         let socket = self.config.runtime_dir.join("wharf.sock");
         let own = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let env = spawn::base_environment(&[
+        let mut env = spawn::base_environment(&[
             own("WHARF_SESSION", &wish.session_id),
             own("WHARF_TERMINAL", &id),
             (OsString::from("WHARF_SOCKET"), socket.into_os_string()),
             own("HT_SURFACE", &id),
         ]);
+        if let Some(bin) = &self.bin {
+            programs::append_to_path(&mut env, bin);
+        }
         let args: Vec<OsString> = wish.args.iter().map(OsString::from).collect();
         let (args, env) = match &self.scripts {
             Some(scripts) => {
