@@ -97,7 +97,7 @@ fn who_asks_hears_of_changes_at_once_without_any_mirror() {
     )
     .unwrap();
     let listen = "import socket\ns = socket.create_server(('127.0.0.1', 0))\nprint('port', s.getsockname()[1], flush=True)\ns.accept()";
-    let script = format!("cd repository; python3 -c \"{listen}\"");
+    let script = format!("cd repository; /usr/bin/python3 -c \"{listen}\"");
     let terminal = server.make(80, 24, sh(&script));
     server.until_screen(&terminal, "port ");
     let screen = server.screen(&terminal);
@@ -108,7 +108,7 @@ fn who_asks_hears_of_changes_at_once_without_any_mirror() {
     assert_eq!(fields, ["cargoToml", "cwd", "foregroundPid", "git", "listeningPorts", "packageJson", "pid", "tree"]);
     assert_eq!(metadata["cwd"], json!(repository));
     let child = metadata["tree"][1].clone();
-    assert_eq!((&child["ppid"], &child["argv"][0]), (&metadata["pid"], &json!("python3")));
+    assert_eq!((&child["ppid"], &child["argv"][0]), (&metadata["pid"], &json!("/usr/bin/python3")));
     assert!(child["cpu"].as_f64().is_some() && child["rss"].as_u64().unwrap() > 1 << 20, "{child}");
     let listening = json!([{ "port": port, "address": "127.0.0.1", "protocol": "tcp", "pid": child["pid"] }]);
     assert_eq!(metadata["listeningPorts"], listening);

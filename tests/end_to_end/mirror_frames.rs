@@ -140,7 +140,8 @@ fn a_panel_is_told_with_every_field_that_it_has() {
     let path = format!("/v1/surfaces/{}/panels/p", terminal.id);
     let mut mirror = Mirror::open(&server);
     let mut told_is = |method: &str, body: &Value, kind: &str, told: &Value| {
-        assert_eq!(server.tell(method, &path, body).status, 204);
+        let answer = server.tell(method, &path, body);
+        assert_eq!(answer.status, 204, "{}", answer.text());
         let frame = mirror.until(kind);
         assert_eq!((&frame["surfaceId"], &frame["id"]), (&json!(terminal.id), &json!("p")));
         assert_eq!(frame["panel"], *told);
@@ -156,9 +157,9 @@ fn a_panel_is_told_with_every_field_that_it_has() {
         "position": "fixed", "interactive": false, "draggable": false, "resizable": true, "zIndex": 9, "opacity": 1.0,
     });
     told_is("PATCH", &patch, "panelUpdate", &patch);
-    let bare = json!({ "type": "canvas2d", "data": "{}" });
+    let bare = json!({ "type": "canvas2d", "data": "AAEC" });
     let filled = json!({
-        "type": "canvas2d", "data": "{}", "x": 100.0, "y": 100.0, "width": "auto", "height": "auto",
+        "type": "canvas2d", "data": "AAEC", "x": 100.0, "y": 100.0, "width": "auto", "height": "auto",
         "position": "float", "interactive": false, "draggable": true, "resizable": true,
     });
     told_is("PUT", &bare, "panelCreate", &filled);

@@ -132,18 +132,24 @@ fn two_sessions_a_terminal_client_and_an_attached_user_share_one_terminal() {
     // The first that shows it has the size; then whoever uses it.
     client.expect("size 100 40\r\n");
     server.until_screen(&user, "size 100 40");
-    one.resize(&terminal, 120, 30);
-    one.type_in(&terminal, "a");
-    client.expect("read 'a'");
-    client.expect("size 120 30\r\n");
-    client.resize(90, 25);
-    client.input("b");
-    two.expect(&terminal, "read 'b'");
-    two.expect(&terminal, "size 90 25\r\n");
     let typed = |text: &str| {
         let posted = server.post(&format!("/v1/terminals/{}/input", user.id), &json!({ "data": text }));
         assert_eq!(posted.status, 204);
     };
+    // It begins with a claim, which is over by now.
+    typed("x");
+    client.expect("read 'x'");
+    one.resize(&terminal, 120, 30);
+    one.type_in(&terminal, "a");
+    client.expect_size(120, 30);
+    eventually("the program was told, and has read", || {
+        client.settle();
+        client.text().contains("size 120 30\r\n") && client.text().contains("read 'a'")
+    });
+    client.resize(90, 25);
+    client.input("b");
+    client.expect_size(90, 25);
+    two.expect(&terminal, "read 'b'");
     typed("c");
     client.expect("read 'c'");
     one.expect(&terminal, "read 'c'");
