@@ -131,6 +131,8 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 pub const HEADERS_MAX: usize = 100;
 /// A request's body; above it `413`.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// A request's body that is a panel: the largest one as base64, or as text that JSON makes twice as long.
+pub const PANEL_BODY_BYTES_MAX: usize = 2 * PANEL_BYTES_MAX;
 /// Blank lines tolerated before a request line (RFC 9112 section 2.2 asks for at least one).
 pub const BLANK_LINES_MAX: usize = 4;
 /// A chunk's size and its extensions, which mean nothing here.
@@ -256,6 +258,20 @@ pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
 pub const PARENT_DIRECTORIES_MAX: usize = 64;
 /// Scripts, binaries or features of one manifest that are told.
 pub const MANIFEST_ENTRIES_MAX: usize = 200;
+/// Two looks this far apart tell how much CPU is used meanwhile, when somebody asks who did not follow.
+pub const METADATA_FIRST_INTERVAL: Duration = Duration::from_millis(250);
+/// `git status` processes at once.
+pub const GIT_RUNNING_MAX: usize = 2;
+/// One that takes longer is killed: a tree on a network, or one of millions of files.
+pub const GIT_TIME_MAX: Duration = Duration::from_secs(5);
+/// A tree in whose terminals nothing happened is looked at this often at most: other programs change files too.
+pub const GIT_QUIET_INTERVAL: Duration = Duration::from_secs(5);
+/// All quiet trees together take one part in this many of a core: 1 %.
+pub const GIT_QUIET_SHARE: u32 = 100;
+/// All trees whose terminals are busy take one part in this many: 5 %.
+pub const GIT_BUSY_SHARE: u32 = 20;
+/// However long one takes, it is looked at after this long.
+pub const GIT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 /// Output of `git status` that is read; a tree with more changes has its counts cut.
 pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
 

@@ -46,6 +46,8 @@ pub(super) struct Connection {
     /// It is on that work list already.
     pub(super) on_again: bool,
     pub(super) on_write: bool,
+    /// The answer to its last request comes later; it is not read until then.
+    pub(super) waiting: Option<Waiting>,
     /// Digesting stopped because a queue is full; whoever drains it wakes us.
     pub(super) stalled: bool,
     pub(super) heard_at: Instant,
@@ -54,6 +56,12 @@ pub(super) struct Connection {
     pub(super) stage_at: Instant,
     /// The deadline it asked for.
     pub(super) asked: Option<Instant>,
+}
+
+/// How an answer that comes later is to be sent.
+pub(super) struct Waiting {
+    pub(super) head_only: bool,
+    pub(super) keep_alive: bool,
 }
 
 /// What a listener asks of a request.
@@ -144,6 +152,7 @@ impl Connection {
             blocked: false,
             on_again: false,
             on_write: false,
+            waiting: None,
             stalled: false,
             heard_at: now,
             pinged: false,
