@@ -1,13 +1,29 @@
 //! A reader of one terminal, over one socket: the whole of attach, replay, catching up and the exit, as a
 //! function of the terminal, the queue and the time. It has no socket.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
-use crate::flow::{Follower, Outbound, Step};
+use crate::flow::{Follower, Outbound, Step, cut};
+use crate::limits::{
+    PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
+};
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
 
 /// One attached socket's place in a terminal's stream.
+///
+/// A reader gets every byte that its queue or the ring holds, and a reset for what they do not. On a link that
+/// takes them much more slowly than the program prints them, that alone would put megabytes, many seconds, in
+/// front of the answer to a Ctrl-C. Two exceptions, both only where the link was measured to be slow:
+///
+/// 1. *Who types sees the present.* When a reader types while more output waits than it takes in
+///    [`PRESENT_TIME`], the output that has not begun to leave is taken back from its queue, and the screen as
+///    it is comes in its place, until the reader has caught up. Who only watches, replays after an attach, or
+///    has paused and then reads at a normal speed, gets every byte.
+/// 2. *A flood is not told twice.* What a flood pushes out of the ring is replaced by the screen alone; the
+///    scrollback, which takes such a link half a second, comes in a reset of its own when the flood is over.
 pub(super) struct Reader {
     follower: Follower,
     protocol: Protocol,
@@ -15,6 +31,20 @@ pub(super) struct Reader {
     size_due: bool,
     /// What it had when it attached.
     attached_at: u64,
+    /// Output in the queue that has not left whole, oldest first.
+    queued: VecDeque<Queued>,
+    /// When it last typed while output waited; until it has everything.
+    typed_at: Option<Instant>,
+    /// All that had been printed was in the queue when it was last pumped.
+    had_all: bool,
+    /// It was sent a screen without the scrollback, and since then has lost or typed nothing.
+    owed_since: Option<Instant>,
+}
+
+/// Output at these places of the queue, and what the reader had before it.
+struct Queued {
+    places: Range<u64>,
+    cursor: u64,
 }
 
 /// How far a reader got.
@@ -57,7 +87,16 @@ impl Reader {
             }
             put_size(size, out);
         });
-        Reader { follower, protocol, size_due: false, attached_at: cursor }
+        Reader {
+            follower,
+            protocol,
+            size_due: false,
+            attached_at: cursor,
+            queued: VecDeque::new(),
+            typed_at: None,
+            had_all: false,
+            owed_since: None,
+        }
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -74,6 +113,52 @@ impl Reader {
         self.size_due = true;
     }
 
+    /// The client typed. True when output waits in front of the answer: pump, since some may be skipped.
+    pub(super) fn typed(&mut self, terminal: &Terminal, queue: &Outbound, now: Instant) -> bool {
+        self.owed_since = self.owed_since.map(|_| now);
+        self.forget_taken(queue);
+        let waits = !self.queued.is_empty() || self.follower.cursor() != terminal.stream().head();
+        if waits {
+            self.typed_at = Some(now);
+        }
+        waits
+    }
+
+    /// Whether output waits in front of the answer to what the client typed.
+    pub(super) fn is_typing(&self) -> bool {
+        self.typed_at.is_some()
+    }
+
+    /// Whether the client is better off without the output that has not begun to leave.
+    fn skips(&self, terminal: &Terminal, queue: &Outbound) -> bool {
+        let Some(soon) = queue.link.bytes_in(PRESENT_TIME).filter(|_| self.is_typing()) else { return false };
+        let cursor = self.unsent(queue).next().map_or(self.follower.cursor(), |first| first.cursor);
+        terminal.stream().head().saturating_sub(cursor) > soon.max(PRESENT_BYTES) as u64
+    }
+
+    /// Output in the queue of which nothing has left, oldest first.
+    fn unsent(&self, queue: &Outbound) -> impl DoubleEndedIterator<Item = &Queued> {
+        let next = queue.places().start;
+        self.queued.iter().filter(move |queued| queued.places.start >= next)
+    }
+
+    fn forget_taken(&mut self, queue: &Outbound) {
+        while self.queued.front().is_some_and(|first| first.places.end <= queue.places().start) {
+            self.queued.pop_front();
+        }
+    }
+
+    fn take_back(&mut self, queue: &mut Outbound) {
+        while let Some(Queued { places, cursor }) = self.queued.pop_back() {
+            if places.start < queue.places().start {
+                self.queued.push_back(Queued { places, cursor });
+                break;
+            }
+            queue.take_back(places);
+            self.follower.advance(cursor);
+        }
+    }
+
     /// Moves the cursor forward while the queue has room.
     pub(super) fn pump(
         &mut self,
@@ -85,10 +170,28 @@ impl Reader {
     ) -> Pumped {
         let mut sent = false;
         let mut pumped = Pumped::Waits;
+        self.forget_taken(queue);
+        if self.had_all && self.queued.is_empty() {
+            self.typed_at.take_if(|at| *at + PRESENT_REST <= now);
+        }
+        if self.skips(terminal, queue) {
+            self.take_back(queue);
+        }
         while !queue.is_full() {
-            let cursor = self.follower.cursor();
+            let (cursor, place) = (self.follower.cursor(), queue.places().end);
             match self.follower.step(terminal.stream(), now) {
-                Step::Output { seq, parts } => {
+                Step::Output { .. } if self.skips(terminal, queue) => {
+                    // The later the screen is drawn, the more it shows.
+                    queue.wait_for_low();
+                    if queue.is_full() {
+                        break;
+                    }
+                    self.put_reset(terminal, queue, now);
+                    sent = true;
+                }
+                Step::Output { parts, .. } => {
+                    let parts = cut(parts, queue.frame_bytes_max());
+                    let seq = cursor + (parts[0].len() + parts[1].len()) as u64;
                     match self.protocol {
                         Protocol::Two => queue.put(|out| put_output(Protocol::Two, seq, false, parts, out)),
                         Protocol::One => {
@@ -101,20 +204,12 @@ impl Reader {
                             queue.put(|out| out.extend_from_slice(&encoded.frame));
                         }
                     }
+                    self.queued.push_back(Queued { places: place..queue.places().end, cursor });
                     self.follower.advance(seq);
                     sent = true;
                 }
                 Step::Lost => {
-                    let head = terminal.stream().head();
-                    let mut reset = Vec::new();
-                    let had = if cursor == u64::MAX { self.attached_at } else { cursor };
-                    let screen = terminal.screen(now);
-                    if had <= head && screen.is_inside_string(had) {
-                        reset.extend_from_slice(CANCEL);
-                    }
-                    screen.put_reset(&mut reset);
-                    queue.put(|out| put_output(self.protocol, head, true, [&reset, &[]], out));
-                    self.follower.advance(head);
+                    self.put_reset(terminal, queue, now);
                     sent = true;
                 }
                 Step::Until(at) => {
@@ -122,7 +217,16 @@ impl Reader {
                     break;
                 }
                 Step::Wait => {
-                    if let Some(exit) = terminal.exited() {
+                    let exit = terminal.exited();
+                    if let Some(since) = self.owed_since {
+                        if since + SCROLLBACK_REST <= now || exit.is_some() {
+                            self.put_whole_reset(terminal, queue, now);
+                            sent = true;
+                            continue;
+                        }
+                        pumped = Pumped::Until(since + SCROLLBACK_REST);
+                    }
+                    if let Some(exit) = exit {
                         let seq = terminal.stream().head() + 1;
                         queue.put(|out| put_exit(seq, exit.code, exit.signal, out));
                         pumped = Pumped::Ended;
@@ -134,12 +238,49 @@ impl Reader {
         if sent {
             self.follower.pace.sent(now);
         }
+        self.had_all = self.follower.cursor() == terminal.stream().head();
         if self.size_due && !queue.is_full() {
             self.size_due = false;
             let size = terminal.size();
             queue.put(|out| put_size(size, out));
         }
         pumped
+    }
+
+    /// Everything before is replaced by what the screen shows now, and the scrollback when there is time for it.
+    fn put_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        let cursor = self.follower.cursor();
+        // After an attach or a clear the reset is what was asked for; otherwise it stands for what was lost.
+        let lost = cursor != self.attached_at && cursor != u64::MAX;
+        let slow =
+            queue.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL);
+        if lost && slow && terminal.exited().is_none() {
+            self.put_reset_of(0, terminal, queue, now);
+            self.owed_since = Some(now);
+        } else {
+            self.put_whole_reset(terminal, queue, now);
+        }
+    }
+
+    fn put_whole_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        self.put_reset_of(usize::MAX, terminal, queue, now);
+        self.owed_since = None;
+    }
+
+    /// A reset with so many lines of the scrollback.
+    fn put_reset_of(&mut self, lines: usize, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        let (cursor, head) = (self.follower.cursor(), terminal.stream().head());
+        let had = if cursor == u64::MAX { self.attached_at } else { cursor };
+        let screen = terminal.screen(now);
+        let mut reset = Vec::new();
+        if had <= head && screen.is_inside_string(had) {
+            reset.extend_from_slice(CANCEL);
+        }
+        screen.put_vt(lines, &mut reset);
+        let place = queue.places().end;
+        queue.put(|out| put_output(self.protocol, head, true, [&reset, &[]], out));
+        self.queued.push_back(Queued { places: place..queue.places().end, cursor });
+        self.follower.advance(head);
     }
 }
 
