@@ -154,6 +154,28 @@ mod tests {
     }
 
     #[test]
+    fn what_has_not_begun_to_leave_can_be_taken_back() {
+        let mut queue = Outbound::new(10, 4);
+        let put = |queue: &mut Outbound, bytes: &[u8]| {
+            let from = queue.places().end;
+            queue.put(|out| out.extend_from_slice(bytes));
+            from..queue.places().end
+        };
+        put(&mut queue, b"first,");
+        queue.take(5);
+        let second = put(&mut queue, b"second,");
+        put(&mut queue, b"an answer,");
+        let third = put(&mut queue, b"third");
+        assert!(queue.is_full());
+        queue.take_back(third);
+        queue.take_back(second);
+        assert_eq!(queue.waiting(), b",an answer,");
+        assert!(queue.is_full());
+        assert!(queue.take(8));
+        assert_eq!(queue.places(), 13..16);
+    }
+
+    #[test]
     fn bytes_leave_in_order_whatever_the_pieces() {
         let mut queue = Outbound::new(1 << 20, 0);
         let (mut sent, mut expected) = (Vec::new(), Vec::new());

@@ -293,7 +293,8 @@ mod simulation {
     use std::time::Duration;
 
     use super::*;
-    use crate::limits::{OUTBOUND_BYTES_HIGH, OUTPUT_FRAME_BYTES_MAX};
+    use crate::flow::Link;
+    use crate::limits::{OUTBOUND_BYTES_HIGH, OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST};
     use crate::terminal::screen::Screen;
     use crate::terminal::{Act, Exit, GridSize};
     use crate::wire::terminal_frames::{ServerFrame, parse_server_binary, parse_server_text};
@@ -386,6 +387,133 @@ mod simulation {
         }
     }
 
+    /// A link whose speed is known.
+    fn link(bytes_a_second: usize, now: Instant) -> Link {
+        let mut link = Link::default();
+        for second in 0..=4 {
+            link.took(bytes_a_second, false, now + Duration::from_secs(second));
+        }
+        link
+    }
+
+    /// A client at 1 Mbit/s, and its terminal.
+    struct SlowLink {
+        terminal: Terminal,
+        client: Client,
+        start: Instant,
+    }
+
+    impl SlowLink {
+        fn new(replay_bytes: usize) -> SlowLink {
+            let start = Instant::now();
+            let size = GridSize::new(80, 24).unwrap();
+            let mut terminal = Terminal::new(size, replay_bytes, 1000, true);
+            let mut client = Client::new(Protocol::Two);
+            client.connect(&mut terminal, start);
+            client.queue.link = link(125_000, start);
+            client.queue.adapt();
+            SlowLink { terminal, client, start }
+        }
+
+        fn print(&mut self, lines: usize) {
+            self.terminal.feed(&b"twenty bytes of it\r\n".repeat(lines), self.start);
+        }
+
+        fn pump(&mut self, ms: u64) -> Pumped {
+            let now = self.start + Duration::from_millis(ms);
+            let Client { reader: Some(reader), queue, .. } = &mut self.client else { panic!() };
+            reader.pump(&mut self.terminal, 1, queue, &mut Encoded::default(), now)
+        }
+
+        fn type_in(&mut self, ms: u64) -> bool {
+            let now = self.start + Duration::from_millis(ms);
+            self.client.reader.as_mut().unwrap().typed(&self.terminal, &self.client.queue, now)
+        }
+
+        /// Takes all there is: resets, and lines since the last one, so far.
+        fn take_all(&mut self, ms: u64) -> (usize, usize) {
+            while self.client.exit.is_none() {
+                self.pump(ms);
+                if self.client.queue.is_empty() {
+                    break;
+                }
+                self.client.receive(1000);
+            }
+            (self.client.resets, self.client.seen.iter().filter(|byte| **byte == b'\n').count())
+        }
+    }
+
+    #[test]
+    fn who_only_watches_gets_every_byte_that_is_kept_however_slowly() {
+        let mut link = SlowLink::new(2 << 20);
+        link.print(100_000);
+        assert!(!SlowLink::new(2 << 20).type_in(0), "nothing waits");
+        assert_eq!(link.take_all(0), (0, 100_000));
+    }
+
+    #[test]
+    fn who_types_while_much_waits_sees_the_present() {
+        let mut link = SlowLink::new(2 << 20);
+        link.print(50_000);
+        link.pump(0);
+        link.client.receive(1000);
+        let waiting = link.client.queue.waiting().len();
+        assert!(link.type_in(10), "output waits");
+        link.print(2);
+        link.pump(10);
+        assert!(link.client.queue.waiting().len() < waiting, "what had not begun to leave is taken back");
+        let in_front = link.client.queue.waiting().len();
+        assert!(in_front <= OUTPUT_FRAME_BYTES_SLOWEST, "{in_front}");
+        assert_eq!(link.take_all(20), (1, 23), "the screen");
+        link.print(5000);
+        assert_eq!(link.take_all(100), (2, 23), "still printed before the key had its effect");
+        link.print(50);
+        assert_eq!(link.take_all(400), (2, 73));
+        link.print(5000);
+        assert_eq!(link.take_all(500), (2, 5073), "it had everything: this is what it asked for");
+        assert_eq!(link.pump(500), Pumped::Until(link.start + Duration::from_millis(1100)));
+        assert_eq!(link.take_all(1100), (3, 1023), "the scrollback");
+        assert_eq!(link.pump(1200), Pumped::Waits);
+    }
+
+    #[test]
+    fn a_reader_at_an_unknown_or_usual_speed_gets_every_byte_though_it_types() {
+        for bytes_a_second in [None, Some(100 << 20)] {
+            let mut link = SlowLink::new(2 << 20);
+            link.client.queue = Outbound::default();
+            if let Some(bytes) = bytes_a_second {
+                link.client.queue.link = self::link(bytes, link.start);
+                link.client.queue.adapt();
+            }
+            link.print(80_000);
+            link.pump(0);
+            link.client.receive(1000);
+            assert!(link.type_in(10));
+            assert_eq!(link.take_all(20), (0, 80_000), "{bytes_a_second:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_flood_has_pushed_out_is_the_screen_at_once_and_the_scrollback_when_it_rests() {
+        let mut link = SlowLink::new(200_000);
+        link.print(100);
+        assert_eq!(link.take_all(0), (0, 100));
+        for (ms, resets) in [(0, 1), (100, 2)] {
+            link.print(20_000);
+            assert_eq!(link.take_all(ms), (resets, 23));
+        }
+        link.print(1000);
+        assert_eq!(link.take_all(200), (2, 1023), "all of this was kept");
+        link.type_in(300);
+        assert_eq!(link.take_all(1299), (2, 1023));
+        assert_eq!(link.take_all(1300), (3, 1023), "it has rested");
+        link.print(20_000);
+        assert_eq!(link.take_all(1400), (4, 23));
+        link.terminal.exit(Exit { code: Some(7), signal: None }, link.start);
+        assert_eq!(link.take_all(1500), (5, 1023), "before the exit");
+        assert!(link.client.exit.is_some());
+    }
+
     fn some_output(dice: &mut Dice) -> Vec<u8> {
         let mut out = Vec::new();
         for _ in 0..dice.below(40) {
@@ -460,6 +588,14 @@ mod simulation {
                     if let Some(reader) = &mut clients[who].reader {
                         reader.set_srtt(Duration::from_millis(dice.below(300)));
                     }
+                }
+                8 => {
+                    clients[who].queue.link = link([20_000, 5_000_000, 1 << 40][dice.below(3) as usize], now);
+                    clients[who].queue.adapt();
+                }
+                9 | 10 => {
+                    let Client { reader: Some(reader), queue, .. } = &mut clients[who] else { continue };
+                    reader.typed(&terminal, queue, now);
                 }
                 _ => {}
             }
