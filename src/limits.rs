@@ -105,8 +105,42 @@ pub const ACCEPT_BITE: usize = 64;
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes the websocket codec takes at a time; its buffer exists only while a message is under way.
 pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
-/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
-pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
+// ---- a slow link ----
+
+/// The queue in front of a peer whose speed is known is at most this long in time, and
+/// [`OUTBOUND_BYTES_HIGH`] in bytes,
+pub const OUTBOUND_TIME: Duration = Duration::from_millis(100);
+/// but never shorter than this: it would only be more and smaller frames.
+pub const OUTBOUND_BYTES_SLOWEST: usize = 8 << 10;
+/// One frame of output takes the peer at most this long, since nothing can pass it,
+pub const OUTPUT_FRAME_TIME: Duration = Duration::from_millis(20);
+/// and carries at least this, if there is as much,
+pub const OUTPUT_FRAME_BYTES_SLOWEST: usize = 4 << 10;
+/// or at most this while the peer has refused bytes and nobody knows how fast it is.
+pub const OUTPUT_FRAME_BYTES_FIRST: usize = 16 << 10;
+/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`; `SO_SNDBUF` of a Unix socket): the backlog is
+/// ours, not the kernel's. It is this long in time,
+pub const UNSENT_TIME: Duration = Duration::from_millis(10);
+/// within these bytes,
+pub const UNSENT_BYTES_MIN: usize = 4 << 10;
+/// see [`UNSENT_BYTES_MIN`],
+pub const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// and this (TCP) while nobody knows how fast the peer is.
+pub const UNSENT_BYTES_FIRST: usize = 32 << 10;
+/// Who types while more output than this waits, in time and in bytes, sees the present screen in its place:
+/// with less, the answer comes soon enough, or a reset would hardly be shorter.
+pub const PRESENT_TIME: Duration = Duration::from_millis(20);
+/// See [`PRESENT_TIME`].
+pub const PRESENT_BYTES: usize = 16 << 10;
+/// A key has had its effect by then, and what is printed later is not skipped on account of it.
+pub const PRESENT_REST: Duration = Duration::from_millis(250);
+/// A reader that would take longer than this for [`SCROLLBACK_BYTES_TYPICAL`] is not sent the scrollback
+/// again and again while a flood outruns it,
+pub const SCROLLBACK_TIME: Duration = Duration::from_millis(100);
+/// which is what a thousand lines of 80 characters are,
+pub const SCROLLBACK_BYTES_TYPICAL: usize = 80 << 10;
+/// but when it has lost nothing, and typed nothing, for this long.
+pub const SCROLLBACK_REST: Duration = Duration::from_secs(1);
 /// The server pings after this much silence.
 pub const PING_AFTER: Duration = Duration::from_secs(25);
 /// A peer silent for this long is dropped.
@@ -397,6 +431,8 @@ const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLA
 const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
 const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);
