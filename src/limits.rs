@@ -105,8 +105,42 @@ pub const ACCEPT_BITE: usize = 64;
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes the websocket codec takes at a time; its buffer exists only while a message is under way.
 pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
-/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
-pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
+// ---- a slow link ----
+
+/// The queue in front of a peer whose speed is known is at most this long in time, and
+/// [`OUTBOUND_BYTES_HIGH`] in bytes,
+pub const OUTBOUND_TIME: Duration = Duration::from_millis(100);
+/// but never shorter than this: it would only be more and smaller frames.
+pub const OUTBOUND_BYTES_SLOWEST: usize = 8 << 10;
+/// One frame of output takes the peer at most this long, since nothing can pass it,
+pub const OUTPUT_FRAME_TIME: Duration = Duration::from_millis(20);
+/// and carries at least this, if there is as much,
+pub const OUTPUT_FRAME_BYTES_SLOWEST: usize = 4 << 10;
+/// or at most this while the peer has refused bytes and nobody knows how fast it is.
+pub const OUTPUT_FRAME_BYTES_FIRST: usize = 16 << 10;
+/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`; `SO_SNDBUF` of a Unix socket): the backlog is
+/// ours, not the kernel's. It is this long in time,
+pub const UNSENT_TIME: Duration = Duration::from_millis(10);
+/// within these bytes,
+pub const UNSENT_BYTES_MIN: usize = 4 << 10;
+/// see [`UNSENT_BYTES_MIN`],
+pub const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// and this (TCP) while nobody knows how fast the peer is.
+pub const UNSENT_BYTES_FIRST: usize = 32 << 10;
+/// Who types while more output than this waits, in time and in bytes, sees the present screen in its place:
+/// with less, the answer comes soon enough, or a reset would hardly be shorter.
+pub const PRESENT_TIME: Duration = Duration::from_millis(20);
+/// See [`PRESENT_TIME`].
+pub const PRESENT_BYTES: usize = 16 << 10;
+/// A key has had its effect by then, and what is printed later is not skipped on account of it.
+pub const PRESENT_REST: Duration = Duration::from_millis(250);
+/// A reader that would take longer than this for [`SCROLLBACK_BYTES_TYPICAL`] is not sent the scrollback
+/// again and again while a flood outruns it,
+pub const SCROLLBACK_TIME: Duration = Duration::from_millis(100);
+/// which is what a thousand lines of 80 characters are,
+pub const SCROLLBACK_BYTES_TYPICAL: usize = 80 << 10;
+/// but when it has lost nothing, and typed nothing, for this long.
+pub const SCROLLBACK_REST: Duration = Duration::from_secs(1);
 /// The server pings after this much silence.
 pub const PING_AFTER: Duration = Duration::from_secs(25);
 /// A peer silent for this long is dropped.
@@ -131,6 +165,8 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 pub const HEADERS_MAX: usize = 100;
 /// A request's body; above it `413`.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// A request's body that is a panel: the largest one as base64, or as text that JSON makes twice as long.
+pub const PANEL_BODY_BYTES_MAX: usize = 2 * PANEL_BYTES_MAX;
 /// Blank lines tolerated before a request line (RFC 9112 section 2.2 asks for at least one).
 pub const BLANK_LINES_MAX: usize = 4;
 /// A chunk's size and its extensions, which mean nothing here.
@@ -256,6 +292,20 @@ pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
 pub const PARENT_DIRECTORIES_MAX: usize = 64;
 /// Scripts, binaries or features of one manifest that are told.
 pub const MANIFEST_ENTRIES_MAX: usize = 200;
+/// Two looks this far apart tell how much CPU is used meanwhile, when somebody asks who did not follow.
+pub const METADATA_FIRST_INTERVAL: Duration = Duration::from_millis(250);
+/// `git status` processes at once.
+pub const GIT_RUNNING_MAX: usize = 2;
+/// One that takes longer is killed: a tree on a network, or one of millions of files.
+pub const GIT_TIME_MAX: Duration = Duration::from_secs(5);
+/// A tree in whose terminals nothing happened is looked at this often at most: other programs change files too.
+pub const GIT_QUIET_INTERVAL: Duration = Duration::from_secs(5);
+/// All quiet trees together take one part in this many of a core: 1 %.
+pub const GIT_QUIET_SHARE: u32 = 100;
+/// All trees whose terminals are busy take one part in this many: 5 %.
+pub const GIT_BUSY_SHARE: u32 = 20;
+/// However long one takes, it is looked at after this long.
+pub const GIT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 /// Output of `git status` that is read; a tree with more changes has its counts cut.
 pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
 
@@ -381,6 +431,8 @@ const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLA
 const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
 const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);

@@ -459,7 +459,7 @@ fn an_accepted_tcp_connection_is_tuned_and_knows_both_ends_and_the_peers_user() 
         assert!(stream.nodelay().unwrap());
         assert_eq!(
             socket2::SockRef::from(&stream).tcp_notsent_lowat().unwrap(),
-            wharf::limits::NOTSENT_LOWAT_BYTES
+            wharf::limits::UNSENT_BYTES_FIRST as u32
         );
         assert_eq!(proc::tcp_owner(local, remote), Some(proc::own_uid()));
         drop(client);

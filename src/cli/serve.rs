@@ -52,6 +52,7 @@ fn config(options: &ArgMatches) -> Result<Config, String> {
     config.terminals_max = count("max-terminals").unwrap_or(config.terminals_max);
     config.linger = options.get_one::<Duration>("linger").copied().unwrap_or(config.linger);
     config.shell = options.get_one::<PathBuf>("shell").cloned();
+    config.ht = std::env::current_exe().ok();
     config.shell_integration = !options.get_flag("no-shell-integration");
     config.sideband = !options.get_flag("no-sideband");
     Ok(config)

@@ -67,6 +67,7 @@ impl Server {
     pub(super) fn bury(&mut self, now: Instant) {
         for key in std::mem::take(&mut self.work.doomed) {
             self.leave_models(key, now);
+            self.forget_asked(key);
             self.connections.remove(key);
         }
         let doomed = std::mem::take(&mut self.work.doomed_terminals);

@@ -94,22 +94,29 @@ impl Server {
         }
     }
 
-    fn write_connection(&mut self, key: Key, _now: Instant) {
+    fn write_connection(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.on_write = false;
         if connection.doomed {
             return;
         }
-        let mut drained = false;
+        let (mut drained, mut bytes) = (false, 0);
         while !connection.outbound.is_empty() {
             match connection.socket.write(connection.outbound.waiting()) {
-                Ok(n) => drained |= connection.outbound.take(n),
+                Ok(n) => {
+                    bytes += n;
+                    drained |= connection.outbound.take(n);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.blocked = true;
                     break;
                 }
                 Err(_) => return self.doom(key),
             }
+        }
+        if connection.outbound.link.took(bytes, !connection.blocked, now) {
+            connection.adapt();
+            drained |= matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing());
         }
         if connection.outbound.is_empty() {
             let memory = connection.outbound.give_back();

@@ -1,6 +1,7 @@
 //! A terminal with its program: a shell on a PTY of ours, or an agent behind a socket.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use log::{debug, info, warn};
@@ -36,6 +37,10 @@ pub(super) struct Hosted {
     pub(super) sideband: Option<Channels>,
     /// What sessions of the mirror were told last of what runs in it.
     pub(super) metadata: Option<Metadata>,
+    /// The root of the work tree that it stood in at the last look.
+    pub(super) tree_root: Option<PathBuf>,
+    /// `activity_ms` at the last look.
+    pub(super) looked_at_ms: u64,
     pub(super) created_ms: u64,
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
@@ -103,6 +108,8 @@ impl Hosted {
             cwd,
             sideband: None,
             metadata: None,
+            tree_root: None,
+            looked_at_ms: now_ms,
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),

@@ -9,6 +9,7 @@ mod burial;
 mod connection;
 mod control_routes;
 mod event_socket;
+mod git;
 mod hand_out;
 mod hosted;
 mod intake;
@@ -26,7 +27,7 @@ mod trust;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use log::{info, warn};
@@ -46,10 +47,10 @@ use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
 use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
-use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
 use crate::os::state;
+use crate::os::{proc, programs};
 use crate::wire::mirror_frames;
 use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
@@ -94,6 +95,8 @@ pub struct Server {
     mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
     scripts: Option<ScriptsDir>,
+    /// The directory with `ht` in it.
+    bin: Option<PathBuf>,
     deadlines: Deadlines<Source>,
     /// The deadlines that are being answered.
     expired: Vec<(Instant, Source)>,
@@ -232,6 +235,10 @@ impl Server {
             },
             false => None,
         };
+        let bin = config.ht.as_deref().and_then(|program| {
+            let linked = programs::link(&config.runtime_dir, "ht", program);
+            linked.inspect_err(|error| warn!("shells get no `ht`: {error}")).ok()
+        });
         let (registry, settings) = load_state(&config.state_dir.join(STATE_FILE));
         Ok(Server {
             trust: Trust::new(&config),
@@ -255,6 +262,7 @@ impl Server {
             watch: Watch::default(),
             mirror_encoded: mirror_frames::Encoded::default(),
             scripts,
+            bin,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
             work: Work::default(),
@@ -346,6 +354,7 @@ impl Server {
             let asked = match source {
                 Source::Signals => &mut self.asked,
                 Source::Chores => &mut self.chores_asked,
+                Source::Git(_) => continue,
                 Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
                     Some(listening) => &mut listening.asked,
                     None => continue,
@@ -367,6 +376,7 @@ impl Server {
             match source {
                 Source::Signals => self.stopping_due(now),
                 Source::Chores => self.chores_due(now),
+                Source::Git(_) => {}
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
                 Source::Terminal(key) | Source::Sideband(key) => self.terminal_due(key, now),
@@ -383,6 +393,7 @@ impl Server {
         }
         info!("stopping");
         self.listeners.clear();
+        self.watch.end();
         let until = now + SHUTDOWN_GRACE;
         self.stopping = Some(Stopping { until, killed: false });
         self.deadlines.ask(until, Source::Signals, &mut self.asked);
@@ -407,15 +418,13 @@ impl Server {
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
-        if self.watch.at.is_some_and(|at| at <= now) {
-            self.look(now);
-        }
+        self.watch_due(now);
         self.ask_chores();
     }
 
     fn ask_chores(&mut self) {
-        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).chain(self.watch.at).min()
-        {
+        let own = [self.mirror.deadline(), self.save_at, self.watch.deadline()];
+        if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }

@@ -28,6 +28,8 @@ pub(super) enum Source {
     Signals,
     /// What the server does by itself, for nobody in particular.
     Chores,
+    /// A `git status` that runs.
+    Git(u16),
     Listener(u16),
     Connection(Key),
     Terminal(Key),
@@ -39,12 +41,14 @@ pub(super) enum Source {
 pub(super) const SLOT_BITS: u32 = 14;
 
 impl Source {
-    /// As mio's token: 2 bits of kind, 14 of slot, 16 of life.
+    /// As mio's token: 2 bits of kind, 14 of slot, 16 of life. What the server has for itself shares a kind, and has
+    /// its place among the lives.
     pub(super) fn pack(self) -> Token {
         let (kind, slot, life) = match self {
             Source::Signals => (0, 0, 0),
             Source::Chores => (0, 1, 0),
-            Source::Listener(slot) => (0, 2 + slot, 0),
+            Source::Git(slot) => (0, slot, 1),
+            Source::Listener(slot) => (0, slot, 2),
             Source::Connection(Key { slot, life }) => (1, slot, life),
             Source::Terminal(Key { slot, life }) => (2, slot, life),
             Source::Sideband(Key { slot, life }) => (3, slot, life),
@@ -57,9 +61,12 @@ impl Source {
         let slot = (token.0 >> 2) as u16 & ((1 << SLOT_BITS) - 1);
         let life = (token.0 >> (2 + SLOT_BITS)) as u16;
         match token.0 & 3 {
-            0 if slot == 0 => Source::Signals,
-            0 if slot == 1 => Source::Chores,
-            0 => Source::Listener(slot - 2),
+            0 => match life {
+                0 if slot == 0 => Source::Signals,
+                0 => Source::Chores,
+                1 => Source::Git(slot),
+                _ => Source::Listener(slot),
+            },
             1 => Source::Connection(Key { slot, life }),
             2 => Source::Terminal(Key { slot, life }),
             _ => Source::Sideband(Key { slot, life }),
@@ -80,6 +87,8 @@ mod tests {
         for source in [
             Source::Signals,
             Source::Chores,
+            Source::Git(0),
+            Source::Git(5),
             Source::Listener(0),
             Source::Listener(3),
             Source::Connection(key),

@@ -97,10 +97,14 @@
 
 mod agents;
 mod harness;
+mod ht;
 mod http;
 mod input;
 mod lives;
+mod metadata;
 mod mirror;
+mod mirror_frames;
+mod mirror_resume;
 mod panes;
 mod programs;
 mod protocol;

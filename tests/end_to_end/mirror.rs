@@ -6,12 +6,26 @@ use crate::harness::*;
 
 /// A client of the mirror that checks every frame's `seq`.
 pub struct Mirror {
-    socket: WebSocket,
+    pub socket: WebSocket,
     session: String,
-    seq: u64,
+    pub seq: u64,
     pub hello: Value,
     /// Frames so far, the hello included.
     pub frames: Vec<Value>,
+}
+
+/// A session without a socket.
+pub struct Left(String);
+
+impl Left {
+    pub fn resume(&self, server: &Server, seq: u64) -> Mirror {
+        resumed(server, &self.0, seq)
+    }
+}
+
+fn resumed(server: &Server, session: &str, seq: u64) -> Mirror {
+    let socket = open(server, &format!("resume={session}&seq={seq}"));
+    Mirror { socket, session: session.to_owned(), seq, hello: Value::Null, frames: Vec::new() }
 }
 
 fn open(server: &Server, query: &str) -> WebSocket {
@@ -28,7 +42,7 @@ impl Mirror {
     }
 
     #[track_caller]
-    fn greeted(mut socket: WebSocket) -> Mirror {
+    pub fn greeted(mut socket: WebSocket) -> Mirror {
         let hello = socket.next_json();
         assert_eq!(
             (&hello["type"], &hello["seq"], &hello["version"]),
@@ -40,9 +54,13 @@ impl Mirror {
     }
 
     /// The same session on another socket, going on after frame `seq`.
-    fn resume(&self, server: &Server, seq: u64) -> Mirror {
-        let socket = open(server, &format!("resume={}&seq={seq}", self.session));
-        Mirror { socket, session: self.session.clone(), seq, hello: Value::Null, frames: Vec::new() }
+    pub fn resume(&self, server: &Server, seq: u64) -> Mirror {
+        resumed(server, &self.session, seq)
+    }
+
+    /// Drops the socket; gives what resumes the session.
+    pub fn leave(self) -> Left {
+        Left(self.session)
     }
 
     pub fn send(&mut self, frame: Value) {
@@ -77,7 +95,7 @@ impl Mirror {
     }
 
     /// What it was shown of a surface since the last snapshot of it, that included.
-    fn shown(&self, surface: &Terminal) -> String {
+    pub fn shown(&self, surface: &Terminal) -> String {
         let mut shown = Vec::new();
         for frame in &self.frames {
             if frame["type"] == "surfaceStdout" && frame["surfaceId"] == surface.id.as_str() {
@@ -103,7 +121,7 @@ impl Mirror {
         self.send(json!({ "type": "surfaceStdin", "surfaceId": surface.id, "bytes": bytes }));
     }
 
-    fn resize(&mut self, surface: &Terminal, cols: u64, rows: u64) {
+    pub fn resize(&mut self, surface: &Terminal, cols: u64, rows: u64) {
         self.send(
             json!({ "type": "surfaceResizeRequest", "surfaceId": surface.id, "cols": cols, "rows": rows }),
         );

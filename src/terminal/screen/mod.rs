@@ -230,6 +230,11 @@ impl Screen {
         self.on_alternate
     }
 
+    /// Whether arrow keys are wanted as `ESC O A` (DECCKM).
+    pub fn application_cursor(&self) -> bool {
+        self.modes.application_cursor
+    }
+
     /// Lines in the scrollback.
     pub fn scrollback_lines(&self) -> usize {
         self.history.len()
