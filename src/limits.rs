@@ -199,6 +199,9 @@ pub const WORKSPACES_MAX: usize = 256;
 /// Panes of the registry, over all workspaces: an event may carry every pane of a session.
 pub const PANES_MAX: usize = 4096;
 
+/// Panes that the server made by itself, of sessions without a terminal: the one that ended first leaves first.
+pub const ENDED_PANES_MAX: usize = 64;
+
 /// Longest id or name of a workspace or pane, in bytes. A sessionId fits, since it names a pane's resource.
 pub const NAME_BYTES_MAX: usize = 1024;
 /// Longest path in a body, in bytes: Linux's `PATH_MAX`.

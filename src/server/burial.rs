@@ -85,6 +85,11 @@ impl Server {
             if self.by_session.get(&hosted.session_id) == Some(&key) {
                 self.by_session.remove(&hosted.session_id);
             }
+            if !self.by_session.contains_key(&hosted.session_id) {
+                for change in self.registry.session_ended(&hosted.session_id) {
+                    self.told(Some(change));
+                }
+            }
         }
     }
 }
