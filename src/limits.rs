@@ -18,12 +18,18 @@ pub const GRID_SIDE_MAX: u16 = 2000;
 /// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
 /// idle, when it is asked, and at the latest here, while the ring still has them all.
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
+/// A screen that is so far behind looks whether it can pass over something, and again after as much more: with
+/// less, it hardly can.
+pub const SCREEN_PASS_BYTES_MIN: usize = 64 << 10;
 /// The screen follows in slices of this size: what one takes is how long a keystroke elsewhere may wait.
 pub const SCREEN_SLICE_BYTES: usize = 16 << 10;
 /// What all screens together follow by in one turn.
 pub const SCREEN_TURN_BYTES: usize = 32 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
+/// A screen that is further behind follows when its terminal has printed nothing for this long: in a pause of a
+/// flood the processor is somebody else's, and what comes next may spare it the work.
+pub const SCREEN_FOLLOW_AFTER: Duration = Duration::from_millis(2);
 /// Control strings (titles, marks, links) whose places in the stream a screen remembers.
 pub const STRING_SPANS_MAX: usize = 256;
 /// After this long without output a screen gives its working memory back.

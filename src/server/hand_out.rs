@@ -202,24 +202,33 @@ impl Server {
     }
 
     /// Lets screens follow their streams, by a bounded piece a turn: small steps at once, a screen that is
-    /// as far behind as it may be, and the others while the loop is idle.
-    pub(super) fn follow_screens(&mut self, idle: bool, now: Instant) {
+    /// as far behind as it may be, and the others when their output has paused.
+    pub(super) fn follow_screens(&mut self, now: Instant) {
         let mut taken = 0;
         let mut followed = Vec::new();
+        self.follow_at = None;
         for key in std::mem::take(&mut self.work.lagging) {
             let Some(hosted) = self.terminals.get_mut(key) else { continue };
             let lag = hosted.terminal.screen_lag();
-            let due = idle
-                || lag <= SCREEN_FOLLOW_AT_ONCE_BYTES
-                || hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES);
-            if !due || taken >= SCREEN_TURN_BYTES {
+            let due_at = match hosted.follow_at {
+                Some(at)
+                    if lag > SCREEN_FOLLOW_AT_ONCE_BYTES
+                        && !hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES) =>
+                {
+                    at
+                }
+                _ => now,
+            };
+            if due_at > now || taken >= SCREEN_TURN_BYTES {
+                self.follow_at = Some(self.follow_at.map_or(due_at, |at| at.min(due_at)));
                 self.work.lagging.push(key);
                 continue;
             }
             if hosted.terminal.follow_screen(now) {
                 followed.push(key);
+                self.follow_at = Some(now);
             } else {
-                hosted.on_lagging = false;
+                hosted.follow_at = None;
             }
             taken += lag - hosted.terminal.screen_lag();
             self.terminal_changed(key, now);

@@ -12,7 +12,7 @@ use super::mirror_socket::tell;
 use super::sideband::Channels;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
-use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
+use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_FOLLOW_AFTER, SCREEN_REST_AFTER};
 use crate::mirror::{About, Batch};
 use crate::os::pty;
 use crate::os::spawn::{self, Reaped, Signal};
@@ -56,7 +56,8 @@ pub(super) struct Hosted {
     pub(super) input_blocked: bool,
     pub(super) on_again: bool,
     pub(super) on_grown: bool,
-    pub(super) on_lagging: bool,
+    /// When its screen follows, while it is on the list of those that lag.
+    pub(super) follow_at: Option<Instant>,
     pub(super) asked: Option<Instant>,
     /// Somebody closed it: it is forgotten as soon as its readers know the end.
     pub(super) closing: bool,
@@ -120,7 +121,7 @@ impl Hosted {
             input_blocked: false,
             on_again: false,
             on_grown: false,
-            on_lagging: false,
+            follow_at: None,
             asked: None,
             closing: false,
             kill_at: None,
@@ -251,7 +252,7 @@ impl Server {
         if !std::mem::replace(&mut hosted.on_grown, true) {
             self.work.grown.push(key);
         }
-        if hosted.terminal.screen_lag() > 0 && !std::mem::replace(&mut hosted.on_lagging, true) {
+        if hosted.terminal.screen_lag() > 0 && hosted.follow_at.replace(now + SCREEN_FOLLOW_AFTER).is_none() {
             self.work.lagging.push(key);
         }
         if !hosted.terminal.input.is_empty() && !hosted.input_blocked {

@@ -113,6 +113,8 @@ pub struct Server {
     stopping: Option<Stopping>,
     asked: Option<Instant>,
     chores_asked: Option<Instant>,
+    /// When the next screen follows its stream.
+    follow_at: Option<Instant>,
     /// When the state is to be saved.
     save_at: Option<Instant>,
 }
@@ -274,6 +276,7 @@ impl Server {
             stopping: None,
             asked: None,
             chores_asked: None,
+            follow_at: None,
             save_at: None,
         })
     }
@@ -320,12 +323,11 @@ impl Server {
             result => result?,
         }
         let now = Instant::now(); // the one clock reading of a turn
-        let idle = self.events.is_empty() && self.work.again.is_empty();
         self.take_in(now);
         self.fire_deadlines(now);
         self.hand_out(now);
         self.write_out(now);
-        self.follow_screens(idle, now);
+        self.follow_screens(now);
         self.bury(now);
         if std::mem::take(&mut self.work.state) {
             self.save_at.get_or_insert(now + STATE_SAVE_AFTER);
@@ -337,12 +339,13 @@ impl Server {
     /// How long the loop may sleep: not at all while somebody is on a work list.
     fn patience(&self) -> Option<Duration> {
         let work = &self.work;
-        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.scripts, &work.lagging];
+        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.scripts];
         let told = work.news || work.workspaces || work.mirrors;
         if told || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
             return Some(Duration::ZERO);
         }
-        self.deadlines.next().map(|when| when.saturating_duration_since(Instant::now()))
+        let next = self.deadlines.next().into_iter().chain(self.follow_at).min();
+        next.map(|when| when.saturating_duration_since(Instant::now()))
     }
 
     fn fire_deadlines(&mut self, now: Instant) {
