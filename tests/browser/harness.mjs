@@ -14,7 +14,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const binary = process.env.WHARF_BIN ?? join(here, "../../target/debug/wharf");
 const pictures = join(here, "../../target/screenshots");
 /** A condition that has not come true by then never will. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
 
 /** A home of its own, with a plain prompt. */
 export function makeHome() {

@@ -11,6 +11,7 @@
 //
 // A module exports one function of the desk and stands in MODULES.
 
+import { Keys } from "../keys.js";
 import { askForToken } from "../login.js";
 import { base, randomId } from "../server.js";
 import { Actions } from "./actions.js";
@@ -59,6 +60,7 @@ class Desk {
     this.stage = new Stage(this);
     this.sidebar = new Sidebar(this);
     this.status = new Status(this);
+    this.keys = new Keys(document.getElementById("keys"), focusedScreen(this.stage), (data) => this.typeHere(data));
     this.store.watch((state, before) => {
       this.#cards = null;
       if (state.workspaces !== before.workspaces) this.view.prune(state.workspaces);
@@ -76,6 +78,10 @@ class Desk {
     document.getElementById("cover").addEventListener("click", () => this.closeDrawer());
     document.getElementById("first-terminal").addEventListener("click", () => this.actions.newTerminal());
     document.getElementById("open-drawer").addEventListener("click", () => this.openDrawer());
+    fitPage();
+    addEventListener("resize", fitPage);
+    visualViewport?.addEventListener("resize", fitPage);
+    visualViewport?.addEventListener("scroll", fitPage);
     this.drawNow();
     this.link.connect();
   }
@@ -120,6 +126,12 @@ class Desk {
     const frames = this.#outbox.push(surfaceId, this.#encoder.encode(data));
     if (frames === null) return this.say("Too much is waiting to be sent; the last input was left out.");
     for (const frame of frames) this.link.send(frame);
+  }
+
+  /** The same for the focused terminal. */
+  typeHere(data) {
+    const row = this.rowOf(this.view.focused);
+    if (row?.surfaceId) this.type(row.surfaceId, data);
   }
 
   /** A terminal's own reply to a query: worth nothing later. */
@@ -181,6 +193,7 @@ class Desk {
     this.status.draw();
     for (const drawer of this.#drawers) drawer();
     const row = this.rowOf(this.view.focused);
+    document.body.classList.toggle("has-terminal", row !== null);
     document.title = row ? `${row.title} · wharf` : "wharf";
   }
 
@@ -239,6 +252,24 @@ class Desk {
     if (error.status === 401) return askForToken(error.message);
     this.status.trouble(error.message);
   }
+}
+
+/** The Screen that the key bar types into: whichever has the focus. */
+function focusedScreen(stage) {
+  return {
+    get term() {
+      return stage.screen?.term;
+    },
+    paste: (text) => stage.screen?.paste(text),
+    focus: () => stage.grab(),
+  };
+}
+
+/** The part of the page that the on-screen keyboard leaves. */
+function fitPage() {
+  const { height, offsetTop } = visualViewport ?? { height: innerHeight, offsetTop: 0 };
+  document.body.style.height = `${height}px`;
+  document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
 }
 
 function takeStored() {

@@ -84,7 +84,7 @@ export class Stage {
     let screen = this.#screens.get(surfaceId);
     if (!screen) {
       screen = new SurfaceScreen({
-        typed: (data) => this.#desk.type(surfaceId, data),
+        typed: (data) => this.#desk.type(surfaceId, this.#desk.keys.apply(data)),
         answered: (data) => this.#owns(surfaceId) && this.#desk.answer(surfaceId, data),
         parsed: () => this.#parsed(),
         used: () => this.#used(surfaceId),
