@@ -71,6 +71,12 @@ const named = async (page, name) => {
   await untilFocused(page, name);
 };
 const grid = (page) => page.evaluate(() => `${wharf.term.cols}x${wharf.term.rows}`);
+/** The program has the size that fits, in the cells of the renderer that was loaded last. */
+const untilOwnSize = (page) => page.waitForFunction(() => {
+  const { screen } = wharf.desk.stage;
+  const grid = screen.ownGrid();
+  return document.querySelector(".pane:not([hidden]) canvas") && grid.cols === screen.term.cols && grid.rows === screen.term.rows;
+});
 const newTerminal = async (page) => {
   const before = await focused(page);
   await key(page, "Alt+Shift+N");
@@ -201,6 +207,7 @@ test("workspaces are made, named, filled by dragging, and deleted with what runs
   await page.waitForSelector("#empty:not([hidden])");
   await page.locator(".row").dragTo(page.locator(".card", { hasText: "Site" }).locator(".none"));
   await page.locator(".card", { hasText: "Site" }).locator(".row", { hasText: "wanderer" }).waitFor();
+  await untilRows(page, 1);
   await page.locator(".row-main").click();
   await untilFocused(page, "wanderer");
   await page.getByRole("button", { name: "Menu of Site" }).click();
@@ -273,11 +280,7 @@ test("a divider is dragged, or moved by keys, and the programs learn their size"
   await divider.focus();
   await key(page, "ArrowRight");
   assert.ok((await width()) < dragged);
-  await page.waitForFunction(() => {
-    const { asked } = { asked: null };
-    const surface = wharf.desk.rowOf(wharf.desk.view.focused).surface;
-    return asked === null && surface.cols === wharf.desk.stage.screen.ownGrid().cols;
-  });
+  await untilOwnSize(page);
   await visible(page).last().locator(".pane-screen").click();
   await run(page, "stty size");
   await untilLine(page, (await grid(page)).split("x").reverse().join(" "));
@@ -328,6 +331,7 @@ test("a terminal that was hidden while it printed has everything when it is show
 
 test("two browsers on one terminal: the one being used has the size, the other can take it over", async () => {
   const wide = await openDesk();
+  await untilOwnSize(wide);
   const wideGrid = await grid(wide);
   const isForeign = (page, foreign) => page.waitForFunction((foreign) => (document.querySelector(".pane.focused .pane-grid").hidden === !foreign), foreign);
   const small = await openDesk({ viewport: { width: 620, height: 420 } });
@@ -545,7 +549,7 @@ test("the palette finds a command and a terminal, and the cheat sheet lists ever
 
 test("what programs need reaches them: Ctrl, Alt, function keys, and a question mark", async () => {
   const page = await openDesk();
-  await run(page, "stty raw -echo; head -c 26 | od -An -c -w26; stty sane");
+  await run(page, "stty raw -echo; head -c 24 | od -An -c -w24; stty sane");
   await page.waitForFunction(() => wharf.desk.rowOf(wharf.desk.view.focused).command === "head" || wharf.desk.rowOf(wharf.desk.view.focused).command === "od");
   for (const keys of ["Control+p", "Control+w", "Alt+n", "Alt+x", "F1", "F2", "Control+ArrowLeft", "Delete", "?"]) await key(page, keys);
   await page.keyboard.type("!");

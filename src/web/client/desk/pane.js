@@ -49,9 +49,9 @@ export class SurfaceScreen {
     if (this.#pendingBytes > PENDING_BYTES_MAX && this.box.isConnected) this.open();
   }
 
-  /** The box stands in the page: from now on there is a real terminal in it. */
+  /** The box stands in the page: from now on there is a real terminal in it. False when there was one already. */
   open() {
-    if (this.screen) return;
+    if (this.screen) return false;
     this.screen = new Screen(this.box, {
       typed: (data) => this.#tell.typed(data),
       answered: (data) => this.#tell.answered(data),
@@ -64,6 +64,7 @@ export class SurfaceScreen {
       else this.screen.write(bytes, { history });
     }
     this.#pending = [];
+    return true;
   }
 
   /** The grid that fits, as the server would have it; null while it is not shown. */

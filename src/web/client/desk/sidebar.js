@@ -21,7 +21,7 @@ export class Sidebar {
   }
 
   focus() {
-    const at = this.#list.querySelector('[aria-current="true"]') ?? this.#list.querySelector(".row-main, .card-name");
+    const at = this.#list.querySelector('.row-main[aria-current="true"]') ?? this.#list.querySelector(".row-main, .card-name");
     at?.focus();
   }
 

@@ -18,6 +18,8 @@ export class Stage {
   #panes = new Map();
   #screens = new Map();
   #empty = document.getElementById("empty");
+  /** Cells become larger or smaller with another renderer or font, without a change of the box. */
+  #cells = new ResizeObserver(() => this.#fitSoon());
   #plates = h("div", { class: "stage-panes" });
   #dividers = h("div", { class: "stage-dividers" });
   #shown = new Set();
@@ -137,15 +139,18 @@ export class Stage {
       pane.put(row.surfaceId && this.#of(row.surfaceId));
       pane.element.hidden = false;
       pane.update(row, { focused: place.session === focused, zoomed, alone: panes.length === 1, foreign: this.#foreign(row) });
-      if (row.surfaceId) this.#of(row.surfaceId).open();
+      if (row.surfaceId && this.#of(row.surfaceId).open()) this.#cells.observe(this.#of(row.surfaceId).screen.term.element.querySelector(".xterm-screen"));
     }
-    for (const [session, pane] of this.#panes) pane.element.hidden = !this.#shown.has(session);
+    for (const [session, pane] of this.#panes) {
+      pane.element.hidden = !this.#shown.has(session);
+      if (pane.element.hidden) pane.element.classList.remove("focused");
+    }
     this.#empty.hidden = shown.length > 0 || !this.#desk.isGreeted;
 
     keyed(this.#dividers, one ? [] : dividers, ({ path, at, direction }) => `${direction}${path.join(".")}/${at}`, () => this.#divider(), (element, divider) => {
       const isRow = divider.direction === "row";
       element.divider = divider;
-      element.className = `divider ${divider.direction}`;
+      element.className = `divider ${isRow ? "upright" : "flat"}`;
       element.setAttribute("aria-orientation", isRow ? "vertical" : "horizontal");
       element.setAttribute("aria-valuenow", String(Math.round(divider.share * 100)));
       const { x, y, width, height } = divider.box;
