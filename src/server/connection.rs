@@ -18,6 +18,7 @@ use crate::mirror::Ticket;
 use crate::os::listen::{self, Peer, Stream};
 use crate::terminal::ClientFrame;
 use crate::wire::http::{RequestReader, Stage};
+use crate::wire::mirror_frames::FrameNumber;
 use crate::wire::websocket::Codec;
 
 /// A connection. Its slot is freed only by `bury`.
@@ -122,6 +123,7 @@ pub(super) struct HeldInput {
     pub(super) terminal: Key,
     pub(super) bytes: Vec<u8>,
     pub(super) claim: bool,
+    pub(super) number: Option<FrameNumber>,
 }
 
 /// The socket of an agent that owns a terminal.

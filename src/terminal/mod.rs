@@ -226,10 +226,15 @@ impl Terminal {
     pub fn apply(&mut self, socket: usize, frame: &ClientFrame) -> After {
         let id = frame.client_id.as_str();
         self.claim.seen(id, socket);
-        if !self.ledger.is_first_sight(id, frame.client_seq) {
+        if !self.is_first_sight(id, frame.client_seq) {
             return After::Nothing;
         }
         self.act(id, socket, &frame.act)
+    }
+
+    /// Notes a client's frame. False when one with this number or a higher one was noted before.
+    pub fn is_first_sight(&mut self, client_id: &str, client_seq: u64) -> bool {
+        self.ledger.is_first_sight(client_id, client_seq)
     }
 
     /// As [`Terminal::apply`], for a client whose frames come once and in order by themselves.

@@ -343,6 +343,56 @@ fn six_hundred_keys_in_one_go_all_arrive_in_order() {
 }
 
 #[test]
+fn numbered_input_is_acknowledged_and_comes_once_however_often_it_is_sent() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("stty -echo; echo ready; exec cat"));
+    let mut mirror = Mirror::open(&server);
+    mirror.expect(&terminal, "ready\r\n");
+    let numbered = |seq: u64, text: &str| {
+        let bytes = BASE64.encode(text.as_bytes());
+        json!({ "type": "surfaceStdin", "surfaceId": terminal.id, "bytes": bytes, "clientId": "c", "clientSeq": seq })
+    };
+    mirror.send(numbered(1, "one\n"));
+    let ack = mirror.until("ack");
+    assert_eq!((&ack["surfaceId"], &ack["clientSeq"]), (&json!(terminal.id), &json!(1)));
+    mirror.send(numbered(2, "two\n"));
+    mirror.settle();
+    let seq = mirror.seq;
+    drop(mirror.socket);
+
+    // The acknowledgements were lost with the socket: all is sent again, once in the session, once in another.
+    let socket = open(&server, &format!("resume={}&seq={seq}", mirror.session));
+    let mut resumed = Mirror { socket, seq, ..mirror };
+    for frame in [numbered(1, "one\n"), numbered(2, "two\n"), numbered(3, "three\n")] {
+        resumed.send(frame);
+    }
+    while resumed.until("ack")["clientSeq"] != 3 {}
+    drop(resumed.socket);
+    let mut fresh = Mirror::open(&server);
+    for frame in [numbered(2, "two\n"), numbered(3, "three\n"), numbered(4, "end\n")] {
+        fresh.send(frame);
+    }
+    while fresh.until("ack")["clientSeq"] != 4 {}
+    server.until_screen(&terminal, "ready\none\ntwo\nthree\nend");
+}
+
+#[test]
+fn a_surface_that_is_hidden_gives_its_size_to_the_next() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sizes());
+    let mut large = Mirror::open(&server);
+    large.expect(&terminal, "ready");
+    large.resize(&terminal, 120, 40);
+    large.expect(&terminal, "40 120");
+    let mut small = Mirror::open(&server);
+    small.resize(&terminal, 60, 20);
+    small.send(json!({ "type": "surfaceFocus", "surfaceId": terminal.id }));
+    small.expect(&terminal, "20 60");
+    small.send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
+    assert_eq!(small.until("surfaceResize")["cols"], 120);
+}
+
+#[test]
 fn a_program_that_reads_nothing_holds_its_mirror_socket_back_and_loses_nothing() {
     let server = Server::start(&[]);
     let slow = server.make(
