@@ -34,6 +34,8 @@ pub struct Config {
     pub linger: Duration,
     /// Terminals at once. `--max-terminals`.
     pub terminals_max: usize,
+    /// Largest file that a client may send; 0 for none at all. `--upload-bytes`.
+    pub upload_bytes: u64,
     /// The shell when a request names none; else `$SHELL`, the passwd entry's, `/bin/sh`. `--shell`.
     pub shell: Option<PathBuf>,
     /// Whether shells get our integration. `--no-shell-integration`.
@@ -53,6 +55,7 @@ impl Default for Config {
             scrollback_lines: limits::SCROLLBACK_LINES,
             linger: limits::LINGER,
             terminals_max: limits::TERMINALS_MAX,
+            upload_bytes: limits::UPLOAD_BYTES,
             shell: None,
             shell_integration: true,
         }

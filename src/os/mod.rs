@@ -2,6 +2,7 @@
 
 pub mod listen;
 pub mod metadata;
+pub mod new_file;
 pub mod proc;
 pub mod pty;
 pub mod shell_integration;

@@ -21,6 +21,7 @@ mod source;
 mod surroundings;
 mod terminal_socket;
 mod trust;
+mod uploads;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,6 +41,7 @@ use self::slots::Slots;
 use self::source::{Key, Source};
 use self::surroundings::Surroundings;
 use self::trust::Trust;
+use self::uploads::Uploads;
 use crate::Config;
 use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
@@ -92,6 +94,7 @@ pub struct Server {
     /// Batches for the next session at the same place.
     mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
+    uploads: Uploads,
     scripts: Option<ScriptsDir>,
     deadlines: Deadlines<Source>,
     /// The deadlines that are being answered.
@@ -251,6 +254,7 @@ impl Server {
             mirror_sockets: Vec::new(),
             watch: Watch::default(),
             mirror_encoded: mirror_frames::Encoded::default(),
+            uploads: Uploads::default(),
             scripts,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
@@ -378,6 +382,7 @@ impl Server {
         }
         info!("stopping");
         self.listeners.clear();
+        self.uploads.clear();
         let until = now + SHUTDOWN_GRACE;
         self.stopping = Some(Stopping { until, killed: false });
         self.deadlines.ask(until, Source::Signals, &mut self.asked);
@@ -399,6 +404,7 @@ impl Server {
 
     fn chores_due(&mut self, now: Instant) {
         self.mirror.expire(now);
+        self.uploads.expire(now);
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
@@ -409,8 +415,8 @@ impl Server {
     }
 
     fn ask_chores(&mut self) {
-        if let Some(when) = self.mirror.deadline().into_iter().chain(self.save_at).chain(self.watch.at).min()
-        {
+        let own = [self.mirror.deadline(), self.uploads.deadline(), self.save_at, self.watch.at];
+        if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }

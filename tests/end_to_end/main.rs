@@ -95,6 +95,7 @@
 )]
 
 mod agents;
+mod files;
 mod harness;
 mod http;
 mod input;
