@@ -23,6 +23,7 @@ const GOING_AWAY = 1001;
  *   control(frame)                         size, ack, exit, error
  *   down({restarting, error})              the socket is gone; the link tries again by itself
  *   refused(error)                         401, 404 ...: trying again is useless
+ *   latency(ms)                            the round trip, smoothed
  */
 export class Link {
   #path;
@@ -117,6 +118,7 @@ export class Link {
     } else if (frame.type === "pong") {
       const took = performance.now() - frame.t;
       this.#srtt = this.#srtt === null ? took : this.#srtt + (took - this.#srtt) / 8;
+      this.#tell.latency?.(this.#srtt);
     } else {
       if (frame.type === "exit") this.#cursor = frame.seq;
       this.#tell.control(frame);
