@@ -6,8 +6,8 @@ import { element } from "./dialog.js";
 /** Matches that are marked and counted. */
 const COUNTED_MAX = 1000;
 const COLORS = {
-  dark: { matchBackground: "#4d4116", activeMatchBackground: "#8a5f00" },
-  light: { matchBackground: "#f6e3a1", activeMatchBackground: "#f0b429" },
+  dark: { matchBackground: "#4d4116", activeMatchBackground: "#8a5f00", activeMatchBorder: "#f0c14b" },
+  light: { matchBackground: "#f6e3a1", activeMatchBackground: "#f0b429", activeMatchBorder: "#7a4d00" },
 };
 
 export class Search {
@@ -35,6 +35,8 @@ export class Search {
     const matchCase = this.#button("Aa", "Match case", () => {
       this.#matchCase = !this.#matchCase;
       matchCase.setAttribute("aria-pressed", String(this.#matchCase));
+      // The addon keeps what it found until the text is another.
+      this.#addon?.clearDecorations();
       this.#find("previous", true);
     });
     matchCase.setAttribute("aria-pressed", "false");

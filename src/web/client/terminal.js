@@ -55,6 +55,7 @@ let ptyGrid = null;
 let askedGrid = null;
 let resizeTimer = 0;
 let title = "";
+let mark = "";
 
 setTitle("");
 fitPage();
@@ -203,11 +204,12 @@ function showGrid() {
 function setTitle(text) {
   title = text || sessionId;
   element("title").textContent = title;
-  document.title = title;
+  markTitle(mark);
 }
 
 /** What happened while the page was not looked at. */
-function markTitle(mark) {
+function markTitle(by) {
+  mark = by;
   document.title = mark ? `${mark} ${title}` : title;
 }
 
@@ -270,4 +272,4 @@ function fitPage() {
 }
 
 // For the browser's console, and for tests that ask what is on the screen.
-globalThis.wharf = { term: screen.term };
+globalThis.wharf = { term: screen.term, screen };
