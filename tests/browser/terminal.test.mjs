@@ -195,7 +195,14 @@ test("a link whose text says something else shows its target first, and no scrip
   const click = async (text) => {
     const at = await pointOf(page, text);
     await page.mouse.move(at.x, at.y);
-    if (text !== "script") await page.waitForFunction(() => document.querySelector(".xterm-cursor-pointer") !== null);
+    // xterm.js looks for a link when the mouse comes to another cell.
+    if (text !== "script") {
+      await until("the link is under the mouse", async () => {
+        await page.mouse.move(at.x + 20, at.y + 100);
+        await page.mouse.move(at.x, at.y);
+        return page.evaluate(() => document.querySelector(".xterm-cursor-pointer") !== null);
+      });
+    }
     await page.mouse.click(at.x, at.y);
     await page.mouse.move(at.x, at.y + 200);
   };
@@ -249,7 +256,7 @@ test("a paste cannot press Enter by itself", async () => {
   assert.ok(!(await lines(page)).some((line) => /^(one|two|three)/.test(line)), "nothing ran");
   await page.keyboard.press("Control+c");
 
-  await run(page, "clear; cat");
+  await run(page, "clear; cat > pasted");
   await page.evaluate(() => navigator.clipboard.writeText("first\n<img src=x onerror=alert(1)>\nthird"));
   await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
   await page.keyboard.press("Control+Shift+V");
@@ -262,8 +269,9 @@ test("a paste cannot press Enter by itself", async () => {
   await page.getByRole("button", { name: "Paste", exact: true }).click();
   await untilMatch(page, /^third/);
   await page.keyboard.type("\n");
-  await until("cat has said it", async () => (await lines(page)).filter((line) => line === "third").length === 2).catch(async (error) => assert.fail(`${error.message}: ${JSON.stringify(await lines(page))}`));
-  assert.equal((await lines(page)).filter((line) => line === "first").length, 2, "typed, and said by cat, once");
+  await page.keyboard.press("Control+d");
+  await untilLine(page, "$");
+  assert.equal(readFileSync(join(home, "pasted"), "utf8"), "first\n<img src=x onerror=alert(1)>\nthird\n");
 });
 
 test("a program may write the clipboard and never read it", async () => {
