@@ -424,6 +424,28 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
   });
 }
 
+test("a connection that comes back goes on where it was: nothing is drawn anew, and who has scrolled up stays there", async () => {
+  const proxy = await startProxy(server.port);
+  const page = await tab();
+  await openShell(page, proxy.url, "work");
+  await run(page, "seq 1 500; until [ -e go ]; do sleep 0.01; done; echo after the gap");
+  await untilLine(page, "500");
+  const view = await page.evaluate(() => {
+    globalThis.resets = 0;
+    wharf.term.parser.registerEscHandler({ final: "c" }, () => void (resets += 1));
+    wharf.term.scrollLines(-100);
+    return wharf.term.buffer.active.viewportY;
+  });
+  for (let n = 0; n < 3; n++) {
+    proxy.cut();
+    await until("it is back", () => page.evaluate(() => !document.getElementById("latency").hidden));
+  }
+  writeFileSync(join(home, "go"), "");
+  await untilLine(page, "after the gap");
+  assert.deepEqual(await page.evaluate(() => [resets, wharf.term.buffer.active.viewportY]), [0, view]);
+  await proxy.stop();
+});
+
 test("what is typed during a flood is handled while it still runs", async () => {
   const page = await shell();
   await run(page, "yes 'a flood of text that has no end' &");
