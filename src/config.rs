@@ -34,6 +34,8 @@ pub struct Config {
     pub linger: Duration,
     /// Terminals at once. `--max-terminals`.
     pub terminals_max: usize,
+    /// Largest file that a client may send; 0 for none at all. `--upload-bytes`.
+    pub upload_bytes: u64,
     /// The shell when a request names none; else `$SHELL`, the passwd entry's, `/bin/sh`. `--shell`.
     pub shell: Option<PathBuf>,
     /// The program that is `wharf ht` when it is called as `ht`: a link to it is on the `PATH` of every shell.
@@ -58,6 +60,7 @@ impl Default for Config {
             scrollback_lines: limits::SCROLLBACK_LINES,
             linger: limits::LINGER,
             terminals_max: limits::TERMINALS_MAX,
+            upload_bytes: limits::UPLOAD_BYTES,
             shell: None,
             ht: None,
             shell_integration: true,

@@ -196,6 +196,25 @@ pub const TOKEN_FAILURES_WINDOW: Duration = Duration::from_secs(60);
 /// Addresses whose failures are remembered.
 pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
 
+// ---- files that clients send ----
+
+/// Largest file that a client may send, in bytes. `--upload-bytes`.
+pub const UPLOAD_BYTES: u64 = 64 << 20;
+/// Largest value of `--upload-bytes`: what a 32-bit machine can count.
+pub const UPLOAD_BYTES_MAX: u64 = u32::MAX as u64;
+/// Bytes of one piece: what the loop waits for while the kernel copies it, well under a millisecond.
+pub const UPLOAD_PIECE_BYTES_MAX: usize = 256 << 10;
+/// Files on their way at once.
+pub const UPLOADS_MAX: usize = 16;
+/// A file is given up, and taken away, when no piece has come for this long: a phone may lose its network.
+pub const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
+/// A file's name is cut at this many bytes; with a number it still fits in Linux's `NAME_MAX` of 255.
+pub const UPLOAD_NAME_BYTES_MAX: usize = 200;
+/// Names tried when one is taken: `name (2).ext` and so on.
+pub const UPLOAD_NAMES_TRIED_MAX: usize = 100;
+
+const _: () = assert!(UPLOAD_PIECE_BYTES_MAX <= BODY_BYTES_MAX);
+
 // ---- events ----
 
 /// Events kept for `since=`.

@@ -176,6 +176,13 @@ fn serve() -> Command {
                 1,
                 limits::TERMINALS_CEILING,
             ),
+            count(
+                "upload-bytes",
+                "BYTES",
+                format!("Largest file that a page may send; 0 for none [default: {}]", limits::UPLOAD_BYTES),
+                0,
+                limits::UPLOAD_BYTES_MAX as usize,
+            ),
             path("shell", "PATH", ValueHint::ExecutablePath, "Shell when a request names none [default: $SHELL]"),
             flag("no-shell-integration", "Start shells without prompt marks and titles"),
             flag("no-sideband", "Start shells without descriptors 3, 4 and 5, on which scripts draw panels"),

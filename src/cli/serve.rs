@@ -50,6 +50,7 @@ fn config(options: &ArgMatches) -> Result<Config, String> {
     config.replay_bytes = count("replay-bytes").unwrap_or(config.replay_bytes);
     config.scrollback_lines = count("scrollback").unwrap_or(config.scrollback_lines);
     config.terminals_max = count("max-terminals").unwrap_or(config.terminals_max);
+    config.upload_bytes = options.get_one("upload-bytes").copied().unwrap_or(config.upload_bytes);
     config.linger = options.get_one::<Duration>("linger").copied().unwrap_or(config.linger);
     config.shell = options.get_one::<PathBuf>("shell").cloned();
     config.ht = std::env::current_exe().ok();
@@ -83,7 +84,8 @@ mod tests {
     #[test]
     fn every_flag_arrives() {
         let flags = "--listen [::1]:0 --listen unix:/x.sock --base-path /a/b --host h1 --host h2 --replay-bytes 4194304 \
-            --scrollback 0 --linger 2h --max-terminals 7 --shell /bin/sh --no-shell-integration --no-sideband";
+            --scrollback 0 --linger 2h --max-terminals 7 --upload-bytes 0 --shell /bin/sh --no-shell-integration \
+            --no-sideband";
         let config = parsed(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(config.listen.len(), 3);
         assert_eq!(config.listen[1], ListenAddr::Unix("/x.sock".into()));
@@ -92,7 +94,7 @@ mod tests {
             ("/a/b", vec!["h1".to_owned(), "h2".to_owned()])
         );
         assert_eq!((config.replay_bytes, config.scrollback_lines, config.terminals_max), (4 << 20, 0, 7));
-        assert_eq!(config.linger, Duration::from_secs(7200));
+        assert_eq!((config.linger, config.upload_bytes), (Duration::from_secs(7200), 0));
         assert_eq!(
             (config.shell, config.shell_integration, config.sideband),
             (Some("/bin/sh".into()), false, false)

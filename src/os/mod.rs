@@ -3,6 +3,7 @@
 pub mod git;
 pub mod listen;
 pub mod metadata;
+pub mod new_file;
 pub mod proc;
 pub mod programs;
 pub mod pty;

@@ -23,6 +23,7 @@ mod source;
 mod surroundings;
 mod terminal_socket;
 mod trust;
+mod uploads;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -42,6 +43,7 @@ use self::slots::Slots;
 use self::source::{Key, Source};
 use self::surroundings::Surroundings;
 use self::trust::Trust;
+use self::uploads::Uploads;
 use crate::Config;
 use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
@@ -94,6 +96,7 @@ pub struct Server {
     /// Batches for the next session at the same place.
     mirror_encoded: mirror_frames::Encoded,
     trust: Trust,
+    uploads: Uploads,
     scripts: Option<ScriptsDir>,
     /// The directory with `ht` in it.
     bin: Option<PathBuf>,
@@ -263,6 +266,7 @@ impl Server {
             mirror_sockets: Vec::new(),
             watch: Watch::default(),
             mirror_encoded: mirror_frames::Encoded::default(),
+            uploads: Uploads::default(),
             scripts,
             bin,
             deadlines: Deadlines::default(),
@@ -397,6 +401,7 @@ impl Server {
         info!("stopping");
         self.listeners.clear();
         self.watch.end();
+        self.uploads.clear();
         let until = now + SHUTDOWN_GRACE;
         self.stopping = Some(Stopping { until, killed: false });
         self.deadlines.ask(until, Source::Signals, &mut self.asked);
@@ -418,6 +423,7 @@ impl Server {
 
     fn chores_due(&mut self, now: Instant) {
         self.mirror.expire(now);
+        self.uploads.expire(now);
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
@@ -426,7 +432,7 @@ impl Server {
     }
 
     fn ask_chores(&mut self) {
-        let own = [self.mirror.deadline(), self.save_at, self.watch.deadline()];
+        let own = [self.mirror.deadline(), self.uploads.deadline(), self.save_at, self.watch.deadline()];
         if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }

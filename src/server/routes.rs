@@ -129,7 +129,12 @@ impl Server {
             return json(200, &health);
         }
         self.trust.check_caller(request, connection, now)?;
-        if matches!(request.method, Method::Post | Method::Put | Method::Patch) && !has_json(request) {
+        let changes = matches!(request.method, Method::Post | Method::Put | Method::Patch);
+        let takes_bytes = matches!(segments[..], ["v1", "terminals", _, "files", _]);
+        if takes_bytes && request.method == Method::Put && !has_type(request, "application/octet-stream") {
+            return Err(Reject::new(415, "a piece is bytes: Content-Type: application/octet-stream"));
+        }
+        if changes && !takes_bytes && !has_type(request, "application/json") {
             return Err(Reject::new(415, "the body must be JSON: Content-Type: application/json"));
         }
         match segments.as_slice() {
@@ -398,6 +403,7 @@ impl Server {
                 self.terminal_changed(key, now);
                 no_content()
             }
+            ["files", rest @ ..] => self.file_route(request, key, rest, now),
             _ => Err(not_found()),
         }
     }
@@ -558,13 +564,13 @@ pub(super) fn only(request: &Request, allow: &'static str, methods: &[Method]) -
     if methods.contains(&request.method) { Ok(()) } else { Err(not_allowed(allow)) }
 }
 
-fn has_json(request: &Request) -> bool {
+fn has_type(request: &Request, wanted: &str) -> bool {
     request.header("content-type").is_some_and(|kind| {
-        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
     })
 }
 
-fn number(request: &Request, name: &str) -> Result<Option<u64>, Reject> {
+pub(super) fn number(request: &Request, name: &str) -> Result<Option<u64>, Reject> {
     let Some(text) = request.query(name) else { return Ok(None) };
     match text.parse() {
         Ok(number) if text.bytes().all(|b| b.is_ascii_digit()) => Ok(Some(number)),

@@ -59,6 +59,7 @@ fn row(dist: &Path, file: &Path) -> io::Result<(String, String)> {
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
+        Some("webmanifest") => "application/manifest+json",
         Some("txt") => "text/plain; charset=utf-8",
         _ => return Err(io::Error::other(format!("no content type for {name}"))),
     };

@@ -57,9 +57,10 @@ pub fn find(path: &str) -> Option<&'static Asset> {
 ///
 /// xterm.js makes `<style>` elements for its theme and cell size and sets `style` attributes for true
 /// colours, so inline style is allowed; with every other source shut it can reach nothing. Scripts come
-/// from files only.
+/// from files only; the decoder of sixel images is a piece of WebAssembly inside of its file, which
+/// `wasm-unsafe-eval` allows, and no more: no text becomes a script.
 pub fn page_csp() -> &'static str {
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
      img-src 'self' data:; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'"
 }
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn scripts_come_from_files_only() {
         let scripts = page_csp().split("; ").find(|part| part.starts_with("script-src")).unwrap();
-        assert_eq!(scripts, "script-src 'self'");
+        assert_eq!(scripts, "script-src 'self' 'wasm-unsafe-eval'");
         for page in [find("/").unwrap(), find("/t/x").unwrap()] {
             let html = std::str::from_utf8(page.bytes).unwrap();
             assert!(!html.contains("<script>"), "{html}");

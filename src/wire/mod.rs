@@ -2,6 +2,7 @@
 
 pub mod agent_frames;
 pub mod control;
+pub mod files;
 pub mod http;
 mod json;
 pub mod metadata;

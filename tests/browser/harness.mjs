@@ -14,7 +14,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const binary = process.env.WHARF_BIN ?? join(here, "../../target/debug/wharf");
 const pictures = join(here, "../../target/screenshots");
 /** A condition that has not come true by then never will. */
-const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
+const PATIENCE_MS = Number(process.env.WHARF_PATIENCE_MS ?? 60_000);
 
 /** A home of its own, with a plain prompt. */
 export function makeHome() {
@@ -94,6 +94,31 @@ export async function untilLine(page, line) {
   }, line, { polling: 50 }).catch(async (error) => {
     throw new Error(`no line ${JSON.stringify(line)} in\n${(await lines(page)).slice(-50).join("\n")}`, { cause: error });
   });
+}
+
+/** Waits until a line of the terminal matches; gives the line. */
+export async function untilMatch(page, pattern) {
+  const found = await page.waitForFunction(([source, flags]) => {
+    const pattern = new RegExp(source, flags);
+    const buffer = globalThis.wharf?.term.buffer.active;
+    for (let y = 0; y < (buffer?.length ?? 0); y++) {
+      const line = buffer.getLine(y).translateToString(true).trimEnd();
+      if (pattern.test(line)) return line;
+    }
+    return false;
+  }, [pattern.source, pattern.flags], { polling: 50 }).catch(async (error) => {
+    throw new Error(`no line like ${pattern} in\n${(await lines(page)).slice(-50).join("\n")}`, { cause: error });
+  });
+  return found.jsonValue();
+}
+
+/** Asks again until the answer is yes. */
+export async function until(what, holds) {
+  const started = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - started > PATIENCE_MS) throw new Error(`waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 export function untilText(page, selector, text) {

@@ -72,6 +72,59 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
   }
 }
 
+for (const [device, options] of Object.entries({ desktop, phone })) {
+  for (const colorScheme of ["dark", "light"]) {
+    test(`${device}, ${colorScheme}: what lies over a terminal`, async () => {
+      const session = `over-${device}-${colorScheme}`;
+      const page = await openTab(browser, { ...options, colorScheme });
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.goto(new URL(`t/${session}`, server.url).href);
+      await waitForAnyPrompt(page);
+      await run(page, "clear; printf '😀 漢字 ❤️ é ─│┌┐ 🇯🇵\\n'; for n in {1..60}; do echo line $n of a log with a word; done; printf '\\033]8;;https://example.com/somewhere/else\\033\\\\a link\\033]8;;\\033\\\\ https://example.org/\\n'");
+      await untilLine(page, "a link https://example.org/");
+      await page.click("#more");
+      await photograph(page, `${device}-${colorScheme}-menu`);
+      await page.getByRole("menuitem", { name: "Find…" }).click();
+      await page.getByRole("textbox", { name: "Find in the terminal" }).fill("word");
+      await untilText(page, ".search-count", "of");
+      await page.evaluate(() => {
+        wharf.screen.say("Copied by the program: 25 characters");
+        wharf.screen.say("The program wants to copy 1200 characters.", { label: "Copy", act() {} });
+        wharf.screen.progress("holiday photograph with a rather long name.jpeg", () => {}).at(0.4);
+      });
+      await photograph(page, `${device}-${colorScheme}-search`);
+      await page.evaluate(() => {
+        wharf.screen.closeSearch();
+        document.querySelector(".toasts").replaceChildren();
+      });
+      await run(page, "clear; cat");
+      await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
+      await page.evaluate(() => void wharf.screen.paste("rm -rf build\nmake -j4 && make install\necho done\n"));
+      await untilText(page, ".ask", "Paste 3 lines?");
+      await photograph(page, `${device}-${colorScheme}-paste`);
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.keyboard.press("Control+d");
+      if (device === "phone") {
+        await run(page, "clear; echo select a word here");
+        await untilLine(page, "select a word here");
+        const at = await page.evaluate(() => {
+          const { left, top } = wharf.term.element.querySelector(".xterm-screen").getBoundingClientRect();
+          return { x: left + 10 * wharf.screen.cell.width, y: top + wharf.screen.cell.height / 2 };
+        });
+        const cdp = await page.context().newCDPSession(page);
+        await cdp.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [at] });
+        await page.waitForFunction(() => wharf.term.hasSelection());
+        await cdp.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+        await photograph(page, `phone-${colorScheme}-selection`);
+      } else {
+        await page.evaluate(() => wharf.screen.box.classList.add("dropping"));
+        await photograph(page, `desktop-${colorScheme}-drop`);
+      }
+      await page.context().close();
+    });
+  }
+}
+
 test("the token form and a lost connection", async () => {
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
   const guardedHome = makeHome();
@@ -85,12 +138,18 @@ test("the token form and a lost connection", async () => {
     await photograph(page, `${name}-token`);
     await page.context().close();
   }
-  const page = await openTab(browser, { ...phone, colorScheme: "light" });
-  await page.goto(`${guarded.url.replace(/\?.*/, "")}t/lost?t=correct-horse-battery`);
-  await untilLine(page, "$");
+  const pages = [];
+  for (const [name, options] of [["phone-light", { ...phone, colorScheme: "light" }], ["desktop-dark", { ...desktop, colorScheme: "dark" }]]) {
+    const page = await openTab(browser, options);
+    await page.goto(`${guarded.url.replace(/\?.*/, "")}t/lost-${name}?t=correct-horse-battery`);
+    await untilLine(page, "$");
+    pages.push([name, page]);
+  }
   await guarded.stop();
-  await untilText(page, "#notice", "server");
-  await photograph(page, "phone-light-lost");
-  await page.context().close();
+  for (const [name, page] of pages) {
+    await untilText(page, "#notice", "server");
+    await photograph(page, `${name}-lost`);
+    await page.context().close();
+  }
   removeHome(guardedHome);
 });

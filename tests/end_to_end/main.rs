@@ -96,6 +96,7 @@
 )]
 
 mod agents;
+mod files;
 mod harness;
 mod ht;
 mod http;

@@ -88,6 +88,8 @@ fn with_a_token_every_route_but_health_needs_it() {
         ("DELETE", format!("/v1/terminals/{id}")),
         ("GET", format!("/v1/terminals/{id}/screen")),
         ("POST", format!("/v1/terminals/{id}/input")),
+        ("POST", format!("/v1/terminals/{id}/files")),
+        ("PUT", format!("/v1/terminals/{id}/files/0?offset=0")),
         ("DELETE", format!("/v1/terminals/session/{}", terminal.session)),
         ("GET", "/v1/workspaces".into()),
         ("PUT", "/v1/workspaces/w".into()),

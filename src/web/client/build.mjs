@@ -9,10 +9,12 @@ import { constants, gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = join(here, "../dist");
-const own = /^(?!build\.mjs$).*\.(js|css|svg)$/;
+const own = /^(?!build\.mjs$).*\.(js|css|svg|png|webmanifest)$/;
 const packages = {
   "vendor/xterm.mjs": "@xterm/xterm/lib/xterm.mjs",
   "vendor/xterm.css": "@xterm/xterm/css/xterm.css",
+  "vendor/image.mjs": "@xterm/addon-image/lib/addon-image.mjs",
+  "vendor/search.mjs": "@xterm/addon-search/lib/addon-search.mjs",
   "vendor/unicode11.mjs": "@xterm/addon-unicode11/lib/addon-unicode11.mjs",
   "vendor/web-links.mjs": "@xterm/addon-web-links/lib/addon-web-links.mjs",
   "vendor/webgl.mjs": "@xterm/addon-webgl/lib/addon-webgl.mjs",

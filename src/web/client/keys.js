@@ -1,15 +1,29 @@
-// The keys that a phone's keyboard lacks. Ctrl sticks until the next key.
+// The keys that a phone's keyboard lacks, in a bar that is swiped sideways. Ctrl and Alt stick until the next key;
+// arrows repeat while they are held.
 
+import { element } from "./dialog.js";
+
+/** Label, what it is called, and what it does: text to type, `{csi}` for keys that take modifiers, or a name. */
 const KEYS = [
-  ["Esc", "\x1b"], ["Tab", "\t"], ["Ctrl"], ["←", "D"], ["↓", "B"], ["↑", "A"], ["→", "C"],
-  ["|", "|"], ["~", "~"], ["/", "/"], ["Paste"],
+  ["Esc", "Escape", "\x1b"], ["Tab", "Tab", "\t"], ["Ctrl", "Ctrl", { sticky: "ctrl" }], ["Alt", "Alt", { sticky: "alt" }],
+  ["←", "Left", { csi: "D" }], ["↓", "Down", { csi: "B" }], ["↑", "Up", { csi: "A" }], ["→", "Right", { csi: "C" }],
+  ["|", "|", "|"], ["~", "~", "~"], ["/", "/", "/"], ["Paste", "Paste", { act: "paste" }],
+  ["^C", "Interrupt", "\x03"], ["^D", "End of input", "\x04"], ["^Z", "Suspend", "\x1a"], ["^R", "Search history", "\x12"],
+  ["-", "-", "-"], ["_", "_", "_"], ["\\", "Backslash", "\\"], ["`", "Backtick", "`"], ["$", "$", "$"], ["&", "&", "&"], ["*", "*", "*"],
+  ["{", "{", "{"], ["}", "}", "}"], ["[", "[", "["], ["]", "]", "]"], ["<", "<", "<"], [">", ">", ">"],
+  ["⇤", "Home", { csi: "H" }], ["⇥", "End", { csi: "F" }], ["⇞", "Page up", { tilde: 5 }], ["⇟", "Page down", { tilde: 6 }],
+  ["Del", "Delete", { tilde: 3 }], ["⇧Tab", "Shift Tab", "\x1b[Z"],
 ];
-const NAMES = { "←": "Left", "↓": "Down", "↑": "Up", "→": "Right" };
+const REPEAT_AFTER_MS = 400;
+const REPEAT_EVERY_MS = 60;
+/** A finger that moves further swipes the bar, in CSS pixels. */
+const SWIPE_PX = 10;
 
 export class Keys {
-  #ctrl;
+  #sticky = {};
   #screen;
   #type;
+  #repeat = 0;
 
   /**
    * @param {HTMLElement} bar where the keys go
@@ -19,67 +33,96 @@ export class Keys {
   constructor(bar, screen, type) {
     this.#screen = screen;
     this.#type = type;
-    for (const [label, code] of KEYS) {
-      const button = document.createElement("button");
+    for (const [label, name, does] of KEYS) {
+      const button = element("button", label);
       button.type = "button";
-      button.textContent = label;
-      button.setAttribute("aria-label", NAMES[label] ?? label);
+      button.setAttribute("aria-label", name);
+      if (does.sticky) {
+        this.#sticky[does.sticky] = button;
+        button.setAttribute("aria-pressed", "false");
+      }
+      if (does.csi || does.tilde) this.#repeatWhileHeld(button, does);
       // The text field keeps the focus, and so the phone its keyboard.
       button.addEventListener("pointerdown", (event) => event.preventDefault());
-      button.addEventListener("click", () => this.#press(label, code));
+      button.addEventListener("click", () => this.#press(does));
       bar.append(button);
-      if (label === "Ctrl") this.#ctrl = button;
     }
-    this.#ctrl.setAttribute("aria-pressed", "false");
   }
 
-  /** What a typed character becomes while Ctrl sticks. */
+  /** What a typed character becomes while Ctrl or Alt sticks. */
   apply(data) {
-    if (!this.#isCtrl || data.length !== 1) return data;
-    this.#setCtrl(false);
-    const code = data.toUpperCase().charCodeAt(0);
-    if (code >= 0x40 && code <= 0x5f) return String.fromCharCode(code & 0x1f);
-    return { " ": "\0", "/": "\x1f", "?": "\x7f", "~": "\x1e", "|": "\x1c" }[data] ?? data;
+    if (Array.from(data).length !== 1) return data;
+    const { ctrl, alt } = this.#take();
+    const key = ctrl ? controlled(data) : data;
+    return alt ? `\x1b${key}` : key;
   }
 
-  get #isCtrl() {
-    return this.#ctrl.getAttribute("aria-pressed") === "true";
+  #isOn(name) {
+    return this.#sticky[name].getAttribute("aria-pressed") === "true";
   }
 
-  #setCtrl(on) {
-    this.#ctrl.setAttribute("aria-pressed", String(on));
+  /** What sticks now; it does no longer. */
+  #take() {
+    const held = { ctrl: this.#isOn("ctrl"), alt: this.#isOn("alt") };
+    for (const button of Object.values(this.#sticky)) button.setAttribute("aria-pressed", "false");
+    return held;
   }
 
-  async #press(label, code) {
-    if (label === "Ctrl") return this.#setCtrl(!this.#isCtrl);
-    if (label === "Paste") return this.#paste();
-    if (!(label in NAMES)) return this.#type(this.apply(code));
+  #press(does) {
+    if (does.sticky) return this.#sticky[does.sticky].setAttribute("aria-pressed", String(!this.#isOn(does.sticky)));
+    if (does.act === "paste") return pasteFromClipboard(this.#screen);
+    if (typeof does === "string") return this.#type(this.apply(does));
+    const { ctrl, alt } = this.#take();
+    // As xterm counts modifiers: 1, and 2 for Alt, 4 for Ctrl.
+    const modifiers = 1 + (alt ? 2 : 0) + (ctrl ? 4 : 0);
+    if (does.tilde) return this.#type(modifiers > 1 ? `\x1b[${does.tilde};${modifiers}~` : `\x1b[${does.tilde}~`);
     const application = this.#screen.term.modes.applicationCursorKeysMode;
-    this.#type(this.#isCtrl ? `\x1b[1;5${code}` : `\x1b${application ? "O" : "["}${code}`);
-    this.#setCtrl(false);
+    this.#type(modifiers > 1 ? `\x1b[1;${modifiers}${does.csi}` : `\x1b${application ? "O" : "["}${does.csi}`);
   }
 
-  async #paste() {
-    try {
-      this.#screen.paste(await navigator.clipboard.readText());
-    } catch {
-      // Refused, or plain HTTP, where a page has no clipboard: the browser's own paste into a field works.
-      this.#pasteByHand();
-    }
-  }
-
-  #pasteByHand() {
-    const dialog = document.createElement("dialog");
-    dialog.className = "paste";
-    dialog.innerHTML = `<form method="dialog"><label>Paste here <textarea rows="4" autocapitalize="off" spellcheck="false"></textarea></label>
-      <button class="button" value="">Cancel</button> <button class="button primary" value="send">Send</button></form>`;
-    dialog.addEventListener("close", () => {
-      const text = dialog.querySelector("textarea").value;
-      dialog.remove();
-      if (dialog.returnValue === "send" && text) this.#screen.paste(text);
-      this.#screen.focus();
+  #repeatWhileHeld(button, does) {
+    let from = 0;
+    const end = () => {
+      clearTimeout(this.#repeat);
+      clearInterval(this.#repeat);
+    };
+    button.addEventListener("pointerdown", ({ clientX }) => {
+      end();
+      from = clientX;
+      this.#repeat = setTimeout(() => (this.#repeat = setInterval(() => this.#press(does), REPEAT_EVERY_MS)), REPEAT_AFTER_MS);
     });
-    document.body.append(dialog);
-    dialog.showModal();
+    button.addEventListener("pointermove", ({ clientX }) => Math.abs(clientX - from) > SWIPE_PX && end());
+    for (const type of ["pointerup", "pointercancel", "pointerleave"]) button.addEventListener(type, end);
+    button.addEventListener("contextmenu", (event) => event.preventDefault());
   }
+}
+
+/** What a terminal sends for Ctrl with that character. */
+function controlled(data) {
+  const code = data.toUpperCase().charCodeAt(0);
+  if (code >= 0x40 && code <= 0x5f) return String.fromCharCode(code & 0x1f);
+  return { " ": "\0", "/": "\x1f", "?": "\x7f", "~": "\x1e", "|": "\x1c" }[data] ?? data;
+}
+
+/** Pastes what is on the clipboard; where a page may not read it, by the browser's own paste into a field. */
+export async function pasteFromClipboard(screen) {
+  try {
+    await screen.paste(await navigator.clipboard.readText());
+  } catch {
+    pasteByHand(screen);
+  }
+}
+
+function pasteByHand(screen) {
+  const dialog = element("dialog", "", "paste");
+  dialog.innerHTML = `<form method="dialog"><label>Paste here <textarea rows="4" autocapitalize="off" spellcheck="false"></textarea></label>
+    <button class="button" value="">Cancel</button> <button class="button primary" value="send">Send</button></form>`;
+  dialog.addEventListener("close", () => {
+    const text = dialog.querySelector("textarea").value;
+    dialog.remove();
+    if (dialog.returnValue === "send" && text) screen.paste(text);
+    screen.focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
 }

@@ -1,11 +1,20 @@
 // xterm.js, and the two things it cannot know: which output is history, whose queries must not be answered
-// again, and that the grid is the PTY's, which may be another client's size.
+// again, and that the grid is the PTY's, which may be another client's size. What people do with a terminal
+// besides typing (find, copy, paste, follow links, touch) has modules of its own, which are given the Screen.
 
 import { Unicode11Addon } from "./vendor/unicode11.mjs";
 import { WebLinksAddon } from "./vendor/web-links.mjs";
 import { Terminal } from "./vendor/xterm.mjs";
+import { Bell } from "./bell.js";
+import { copy, pasteInto, serveClipboard } from "./clipboard.js";
+import { linkHandler, openLink } from "./links.js";
+import { wish } from "./prefs.js";
+import { Search } from "./search.js";
 import { darkTheme, lightTheme } from "./theme.js";
+import { Toasts } from "./toast.js";
+import { Touch } from "./touch.js";
 
+const FONT = 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace';
 const FONT_PX = 14;
 /** Below this nobody reads; a larger grid is cropped and scrolled. */
 const FONT_PX_MIN = 8;
@@ -13,55 +22,117 @@ const FONT_PX_MIN = 8;
 const SCROLLBACK_LINES = 5000;
 /** Kept free at the right for the scroll bar, in CSS pixels. */
 const SCROLL_BAR_PX = 14;
+/** WCAG AA for text; programs choose colours for backgrounds that they cannot know. */
+const CONTRAST_MIN = 4.5;
 /** As the server accepts. */
 const SIDE_MAX = 2000;
 
 export class Screen {
   /** Bytes given to xterm.js that it has not parsed yet. */
   unparsedBytes = 0;
+  /** Where what lies over the screen goes, at its top. */
+  over;
   #term;
   #box;
   #unparsed = [];
   #answering = false;
   #cell = null;
+  #fontPx = FONT_PX;
   #tell;
+  #toasts;
+  #search = null;
+  #bell;
+  #scheme = "system";
+  #prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
   /**
    * @param {HTMLElement} box what the grid must fit into
-   * @param tell typed(data), answered(data), title(text), parsed(), used()
+   * @param tell typed(data), answered(data), title(text), parsed(), used(); and, if wanted: bell(), files(list) for
+   * pasted ones, key(event), which gets each key first and keeps it by returning false
    */
   constructor(box, tell) {
     this.#box = box;
     this.#tell = tell;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const theme = () => (dark.matches ? darkTheme : lightTheme);
+    box.classList.add("screen-box");
+    this.over = document.createElement("div");
+    this.over.className = "screen-over";
+    box.append(this.over);
+    this.#toasts = new Toasts(this.over);
+    this.#bell = new Bell(box);
     this.#term = new Terminal({
-      allowProposedApi: true, // for the Unicode addon
-      fontFamily: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace',
+      allowProposedApi: true, // for the addons
+      fontFamily: FONT,
       fontSize: FONT_PX,
+      // Glyphs that are wider than their cells would cover the next one.
+      rescaleOverlappingGlyphs: true,
+      minimumContrastRatio: CONTRAST_MIN,
       scrollback: SCROLLBACK_LINES,
-      theme: theme(),
+      screenReaderMode: wish("screen-reader", false),
+      theme: this.#theme(),
       macOptionIsMeta: true,
-      linkHandler: { activate: (_, uri) => openLink(uri, true) },
+      linkHandler: linkHandler(this),
     });
     this.#term.loadAddon(new Unicode11Addon());
     this.#term.unicode.activeVersion = "11";
-    this.#term.loadAddon(new WebLinksAddon((_, uri) => openLink(uri, false)));
+    this.#term.loadAddon(new WebLinksAddon((_, uri) => openLink(uri, uri)));
     this.#term.open(box);
-    dark.addEventListener("change", () => (this.#term.options.theme = theme()));
+    this.#prefersDark.addEventListener("change", () => (this.#term.options.theme = this.#theme()));
     this.#useGpu();
     this.#markAnswers();
+    this.#showImagesSoon();
+    serveClipboard(this);
     this.#term.onData((data) => this.#said(data));
     this.#term.onBinary((data) => tell.typed(data));
     this.#term.onTitleChange((title) => tell.title(title));
+    this.#term.onBell(() => this.#rang());
     this.#term.attachCustomKeyEventHandler((event) => this.#key(event));
     box.addEventListener("pointerdown", () => tell.used());
     this.#term.textarea.addEventListener("focus", () => tell.used());
-    this.#panByTouch();
+    box.addEventListener("paste", (event) => this.#pasted(event), true);
+    // A program that wants the mouse gets its right button too; else the browser's menu copies and pastes.
+    box.addEventListener("contextmenu", (event) => {
+      if (this.#term.modes.mouseTrackingMode !== "none" && !event.shiftKey) event.preventDefault();
+    });
+    new Touch(this);
   }
 
   get term() {
     return this.#term;
+  }
+
+  get box() {
+    return this.#box;
+  }
+
+  /** Size of a cell as it is shown, in CSS pixels. */
+  get cell() {
+    const { width, height } = this.#term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    return { width: width / this.#term.cols, height: height / this.#term.rows };
+  }
+
+  /** Whether the output that is being parsed was seen before: what it asks for was done then. */
+  get isHistory() {
+    return Boolean(this.#unparsed[0]);
+  }
+
+  get isDark() {
+    return this.#scheme === "system" ? this.#prefersDark.matches : this.#scheme === "dark";
+  }
+
+  /** How it looks: `scheme` is "system", "dark" or "light". What is left out stays. */
+  setLook({ scheme = this.#scheme, fontPx = this.#fontPx, fontFamily = this.#term.options.fontFamily }) {
+    this.#scheme = scheme;
+    this.#term.options.theme = this.#theme();
+    if (fontFamily) this.#term.options.fontFamily = fontFamily;
+    this.#fontPx = fontPx;
+    this.#term.options.fontSize = fontPx;
+    this.#cell = null;
+    this.fitFont();
+  }
+
+  /** For people who hear the terminal: its text is kept where a screen reader finds it. */
+  setScreenReader(on) {
+    this.#term.options.screenReaderMode = on;
   }
 
   /** The grid that fits the box at the usual font size; null while the box is not shown. */
@@ -91,7 +162,7 @@ export class Screen {
       (this.#box.clientWidth - SCROLL_BAR_PX) / (cols * this.#cell.width),
       this.#box.clientHeight / (rows * this.#cell.height),
     );
-    const px = room >= 1 ? FONT_PX : Math.max(FONT_PX_MIN, Math.floor(FONT_PX * room * 2) / 2);
+    const px = room >= 1 ? this.#fontPx : Math.max(FONT_PX_MIN, Math.floor(this.#fontPx * room * 2) / 2);
     if (this.#term.options.fontSize !== px) this.#term.options.fontSize = px;
   }
 
@@ -114,8 +185,57 @@ export class Screen {
     this.#term.focus();
   }
 
-  paste(text) {
-    this.#term.paste(text);
+  /** Types the text as a paste; asks first when it would press Enter in a program that cannot tell. */
+  async paste(text) {
+    await pasteInto(this.#term, text);
+    this.focus();
+  }
+
+  /** Copies what is selected; false when nothing is. */
+  copySelection() {
+    const text = this.#term.getSelection();
+    if (text === "") return false;
+    copy(text).then((copied) => copied || this.say("The browser does not let this page copy."));
+    return true;
+  }
+
+  openSearch() {
+    this.#search ??= new Search(this);
+    return this.#search.open();
+  }
+
+  closeSearch() {
+    if (this.#search?.isOpen) this.#search.close();
+  }
+
+  /** Says it in the screen's corner, in passing; `offer` adds a button `{label, act}`. */
+  say(text, offer) {
+    this.#toasts.say(text, offer);
+  }
+
+  /** Something under way, see Toasts. */
+  progress(text, cancel) {
+    return this.#toasts.progress(text, cancel);
+  }
+
+  #theme() {
+    return this.isDark ? darkTheme : lightTheme;
+  }
+
+  #rang() {
+    if (this.isHistory) return;
+    this.#bell.ring();
+    this.#tell.bell?.();
+  }
+
+  // Instead of xterm.js, which pastes whatever comes.
+  #pasted(event) {
+    if (this.over.contains(event.target)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length > 0 && this.#tell.files) this.#tell.files(files);
+    else this.paste(event.clipboardData?.getData("text/plain") ?? "");
   }
 
   // xterm.js gives keys and its replies to queries through the same event. A reply comes while a query's
@@ -132,7 +252,7 @@ export class Screen {
       { final: "c" }, { prefix: ">", final: "c" }, { prefix: "=", final: "c" }, // device attributes
       { final: "n" }, { prefix: "?", final: "n" }, // status, cursor position
       { intermediates: "$", final: "p" }, { prefix: "?", intermediates: "$", final: "p" }, // modes
-      { prefix: ">", final: "q" }, { final: "t" }, // version, window
+      { prefix: ">", final: "q" }, { final: "t" }, { prefix: "?", final: "S" }, // version, window, graphics
     ]) parser.registerCsiHandler(id, mark);
     for (const id of [4, 10, 11, 12]) parser.registerOscHandler(id, mark); // colours
     for (const id of [{ intermediates: "$", final: "q" }, { intermediates: "+", final: "q" }]) {
@@ -143,18 +263,38 @@ export class Screen {
   #said(data) {
     const isFocusReport = data === "\x1b[I" || data === "\x1b[O";
     if (!this.#answering && !isFocusReport) return this.#tell.typed(data);
-    const isHistory = this.#answering && this.#unparsed[0];
-    if (!isHistory) this.#tell.answered(data);
+    if (!(this.#answering && this.isHistory)) this.#tell.answered(data);
   }
 
-  /** Ctrl+Shift+C copies, as in other terminals; the browser itself would open its tools. */
   #key(event) {
-    if (event.type === "keydown" && event.ctrlKey && event.shiftKey && event.code === "KeyC") {
+    if (this.#tell.key?.(event) === false) return false;
+    if (event.type !== "keydown") return true;
+    const key = event.key.toLowerCase();
+    const ctrl = event.ctrlKey && !event.altKey && !event.metaKey;
+    // A Mac's browser copies and pastes by itself; elsewhere Ctrl+C is the interrupt, unless something is selected.
+    if (ctrl && key === "c" && (event.shiftKey || this.#term.hasSelection())) {
       event.preventDefault();
-      document.execCommand("copy");
+      if (this.copySelection() && !event.shiftKey) this.#term.clearSelection();
+      return false;
+    }
+    // The browser's own, which gives a paste event.
+    if (ctrl && event.shiftKey && key === "v") return false;
+    if (key === "f" && ((ctrl && event.shiftKey) || (event.metaKey && !event.ctrlKey))) {
+      event.preventDefault();
+      this.openSearch();
       return false;
     }
     return true;
+  }
+
+  // Their handlers come before those that mark answers, which must come first.
+  #showImagesSoon() {
+    const soon = globalThis.requestIdleCallback ?? ((act) => setTimeout(act, 200));
+    soon(async () => {
+      const { showImages } = await import("./images.js");
+      showImages(this.#term);
+      this.#markAnswers();
+    });
   }
 
   async #useGpu() {
@@ -171,40 +311,10 @@ export class Screen {
   }
 
   #measure() {
-    if (this.#term.options.fontSize !== FONT_PX) return;
+    if (this.#term.options.fontSize !== this.#fontPx) return;
     const screen = this.#term.element.querySelector(".xterm-screen");
     const { width, height } = screen.getBoundingClientRect();
     if (width === 0) return;
     this.#cell = { width: width / this.#term.cols, height: height / this.#term.rows };
   }
-
-  // xterm.js knows the wheel but no touch: a finger that moves is told to it as a wheel, which scrolls,
-  // or reaches the program as arrows or mouse reports.
-  #panByTouch() {
-    let y = null;
-    this.#box.addEventListener("touchstart", (event) => (y = event.touches.length === 1 ? event.touches[0].clientY : null), { passive: true });
-    this.#box.addEventListener("touchmove", (event) => {
-      if (y === null) return;
-      const { clientX, clientY } = event.touches[0];
-      const deltaY = y - clientY;
-      if (Math.abs(deltaY) < 4) return;
-      y = clientY;
-      event.preventDefault();
-      const wheel = { deltaY, deltaMode: 0, clientX, clientY, bubbles: true, cancelable: true };
-      this.#term.element.querySelector(".xterm-screen").dispatchEvent(new WheelEvent("wheel", wheel));
-    }, { passive: false });
-  }
-}
-
-/** A program's link may show one text and lead elsewhere, so such a one is shown before it is opened. */
-function openLink(uri, ask) {
-  let url;
-  try {
-    url = new URL(uri);
-  } catch {
-    return;
-  }
-  if (url.protocol !== "http:" && url.protocol !== "https:") return;
-  if (ask && !confirm(`Open this link?\n\n${url.href}`)) return;
-  open(url.href, "_blank", "noopener,noreferrer");
 }

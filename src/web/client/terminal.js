@@ -4,17 +4,20 @@
 // for with `resize`; when the two are equal the size is taken to be ours, and only then are a program's
 // queries answered. (Two pages of equal size both answer; the server takes the owner's only.)
 
-import { Keys } from "./keys.js";
+import { Files, saveText } from "./files.js";
+import { Keys, pasteFromClipboard } from "./keys.js";
 import { Link } from "./link.js";
 import { askForToken } from "./login.js";
+import { menu } from "./menu.js";
 import { Notice } from "./notice.js";
 import { Outbox } from "./outbox.js";
+import { setWish, wish } from "./prefs.js";
 import { Screen } from "./screen.js";
 import { base, createTerminal, listTerminals, sessionId } from "./server.js";
 
 /** More output than this unparsed: the page is too slow for the program and lets the server skip. */
-const UNPARSED_BYTES_HIGH = 16 << 20;
-const UNPARSED_BYTES_LOW = 1 << 20;
+const UNPARSED_BYTES_HIGH = 4 << 20;
+const UNPARSED_BYTES_LOW = 512 << 10;
 /** A page without any output takes this much as it was; of a longer stream it asks for the screen instead. */
 const REPLAY_BYTES_MAX = 256 << 10;
 /** A cursor ahead of every stream: the server answers with a reset. */
@@ -30,13 +33,29 @@ const screen = new Screen(element("screen"), {
   title: (title) => setTitle(title),
   parsed: () => screen.unparsedBytes < UNPARSED_BYTES_LOW && !document.hidden && link?.resume(),
   used: () => use(),
+  bell: () => document.hidden && markTitle("🔔"),
+  files: (list) => files.send(list),
+  key: (event) => onKey(event),
 });
 const keys = new Keys(element("keys"), screen, type);
+const files = new Files(screen, () => terminalId);
+const more = menu(element("more"), [
+  { label: "Find…", hint: "Ctrl+Shift+F", act: () => screen.openSearch() },
+  { label: "Paste", hint: "Ctrl+Shift+V", act: () => pasteFromClipboard(screen) },
+  { label: "Send a file…", act: () => files.pick() },
+  { label: "Save the text", act: () => save() },
+  { label: "Clear", act: () => outbox?.push("clear") && screen.focus() },
+  toggle("Bell sound", "bell-sound", () => {}),
+  toggle("Screen reader", "screen-reader", (on) => screen.setScreenReader(on)),
+]);
+let terminalId = null;
 let link = null;
 let outbox = null;
 let ptyGrid = null;
 let askedGrid = null;
 let resizeTimer = 0;
+let title = "";
+let mark = "";
 
 setTitle("");
 fitPage();
@@ -70,7 +89,8 @@ async function start({ fresh }) {
   attach(terminal);
 }
 
-function attach({ terminalId, websocketPath, nextOutputSeq }) {
+function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
+  terminalId = id;
   link?.end();
   screen.clear();
   ptyGrid = askedGrid = null;
@@ -80,12 +100,15 @@ function attach({ terminalId, websocketPath, nextOutputSeq }) {
     open: opened,
     output: received,
     control: controlled,
-    down: ({ restarting, error }) =>
+    latency: showLatency,
+    down: ({ restarting, error }) => {
+      showLatency(null);
       notice.say(
         restarting ? "The server is restarting. Reconnecting…"
         : error?.status === 0 ? "The server cannot be reached. What you type is sent when it is back."
         : "Connection lost. What you type is sent when it is back.",
-      ),
+      );
+    },
     refused: (error) => {
       if (error.status === 401) return askForToken(error.message);
       notice.clear();
@@ -156,6 +179,7 @@ function onVisibility() {
     askedGrid = null;
     outbox.push("hide");
   } else {
+    markTitle("");
     if (screen.unparsedBytes < UNPARSED_BYTES_LOW) link.resume();
     askForSize();
   }
@@ -177,9 +201,51 @@ function showGrid() {
   element("screen").classList.toggle("foreign", Boolean(isForeign));
 }
 
-function setTitle(title) {
-  element("title").textContent = title || sessionId;
-  document.title = title || sessionId;
+function setTitle(text) {
+  title = text || sessionId;
+  element("title").textContent = title;
+  markTitle(mark);
+}
+
+/** What happened while the page was not looked at. */
+function markTitle(by) {
+  mark = by;
+  document.title = mark ? `${mark} ${title}` : title;
+}
+
+/** The round trip, while there is one. */
+function showLatency(ms) {
+  element("latency").hidden = ms === null;
+  if (ms !== null) element("latency").textContent = ms < 1 ? "<1 ms" : `${Math.round(ms)} ms`;
+}
+
+/** Tab and the like belong to the program: this leaves the terminal by keyboard. */
+function onKey(event) {
+  if (!event.ctrlKey || !event.shiftKey || event.key.toLowerCase() !== "m") return true;
+  event.preventDefault();
+  if (event.type === "keydown") more.toggle();
+  return false;
+}
+
+function toggle(label, name, act) {
+  const isOn = () => wish(name, false);
+  return {
+    label,
+    isOn,
+    act: () => {
+      setWish(name, !isOn());
+      act(isOn());
+      screen.focus();
+    },
+  };
+}
+
+async function save() {
+  try {
+    await saveText(terminalId, title);
+  } catch (error) {
+    screen.say(error.message);
+  }
 }
 
 function howItEnded({ exitCode, signal }) {
@@ -192,6 +258,7 @@ function showEnd(text) {
   link = outbox = null;
   element("ended-text").textContent = text;
   element("ended").hidden = false;
+  showLatency(null);
   element("grid").hidden = element("take-over").hidden = true;
   document.activeElement?.blur();
   element("again").focus();
@@ -205,4 +272,4 @@ function fitPage() {
 }
 
 // For the browser's console, and for tests that ask what is on the screen.
-globalThis.wharf = { term: screen.term };
+globalThis.wharf = { term: screen.term, screen };

@@ -1,0 +1,122 @@
+// Finds text in a terminal and its scrollback. The bar lies over the screen's corner; the finding itself is
+// loaded when it is first opened.
+
+import { element } from "./dialog.js";
+
+/** Matches that are marked and counted. */
+const COUNTED_MAX = 1000;
+const COLORS = {
+  dark: { matchBackground: "#4d4116", activeMatchBackground: "#8a5f00", activeMatchBorder: "#f0c14b" },
+  light: { matchBackground: "#f6e3a1", activeMatchBackground: "#f0b429", activeMatchBorder: "#7a4d00" },
+};
+
+export class Search {
+  #screen;
+  #bar;
+  #input;
+  #count;
+  #addon = null;
+  #matchCase = false;
+
+  constructor(screen) {
+    this.#screen = screen;
+    this.#bar = element("form", "", "search");
+    this.#bar.setAttribute("role", "search");
+    this.#bar.hidden = true;
+    this.#input = document.createElement("input");
+    this.#input.type = "text";
+    this.#input.placeholder = "Find";
+    this.#input.enterKeyHint = "search";
+    this.#input.setAttribute("aria-label", "Find in the terminal");
+    for (const off of ["autocomplete", "autocapitalize", "autocorrect"]) this.#input.setAttribute(off, "off");
+    this.#input.spellcheck = false;
+    this.#count = element("span", "", "search-count");
+    this.#count.setAttribute("role", "status");
+    const matchCase = this.#button("Aa", "Match case", () => {
+      this.#matchCase = !this.#matchCase;
+      matchCase.setAttribute("aria-pressed", String(this.#matchCase));
+      // The addon keeps what it found until the text is another.
+      this.#addon?.clearDecorations();
+      this.#find("previous", true);
+    });
+    matchCase.setAttribute("aria-pressed", "false");
+    this.#bar.append(
+      this.#input, this.#count, matchCase,
+      this.#button("↑", "Previous match (Enter)", () => this.#find("previous")),
+      this.#button("↓", "Next match (Shift+Enter)", () => this.#find("next")),
+      this.#button("✕", "Close (Esc)", () => this.close()),
+    );
+    this.#input.addEventListener("input", () => this.#find("previous", true));
+    this.#bar.addEventListener("submit", (event) => event.preventDefault());
+    this.#bar.addEventListener("keydown", (event) => this.#key(event));
+    screen.over.prepend(this.#bar);
+  }
+
+  get isOpen() {
+    return !this.#bar.hidden;
+  }
+
+  async open() {
+    this.#bar.hidden = false;
+    const selected = this.#screen.term.getSelection();
+    if (selected && !/[\r\n]/.test(selected)) this.#input.value = selected;
+    this.#input.focus();
+    this.#input.select();
+    if (!this.#addon) {
+      const { SearchAddon } = await import("./vendor/search.mjs");
+      this.#addon ??= new SearchAddon({ highlightLimit: COUNTED_MAX });
+      this.#screen.term.loadAddon(this.#addon);
+      this.#addon.onDidChangeResults((found) => this.#showCount(found));
+    }
+    this.#find("previous", true);
+  }
+
+  close() {
+    this.#bar.hidden = true;
+    this.#addon?.clearDecorations();
+    this.#screen.term.clearSelection();
+    this.#screen.focus();
+  }
+
+  #key(event) {
+    if (event.key === "Escape") this.close();
+    else if (event.key === "Enter" && event.target === this.#input) this.#find(event.shiftKey ? "next" : "previous");
+    else if (event.key === "F3") this.#find(event.shiftKey ? "previous" : "next");
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #find(direction, incremental = false) {
+    if (!this.#addon) return;
+    const text = this.#input.value;
+    if (text === "") {
+      this.#addon.clearDecorations();
+      this.#screen.term.clearSelection();
+      this.#count.textContent = "";
+      return;
+    }
+    const colors = COLORS[this.#screen.isDark ? "dark" : "light"];
+    const decorations = { ...colors, matchOverviewRuler: colors.matchBackground, activeMatchColorOverviewRuler: colors.activeMatchBackground };
+    const options = { caseSensitive: this.#matchCase, incremental, decorations };
+    if (direction === "next") this.#addon.findNext(text, options);
+    else this.#addon.findPrevious(text, options);
+  }
+
+  #showCount({ resultIndex, resultCount }) {
+    const total = resultCount >= COUNTED_MAX ? `${COUNTED_MAX}+` : resultCount;
+    this.#count.textContent =
+      this.#input.value === "" ? "" :
+      resultCount === 0 ? "None" :
+      resultIndex < 0 ? `${total}` : `${resultIndex + 1} of ${total}`;
+  }
+
+  #button(text, label, act) {
+    const button = element("button", text, "button quiet");
+    button.type = "button";
+    button.title = label;
+    button.setAttribute("aria-label", label.replace(/ \(.*/, ""));
+    button.addEventListener("click", act);
+    return button;
+  }
+}
