@@ -191,9 +191,7 @@ pub(super) fn metadata(surface: &str, metadata: &Value) -> String {
 pub(super) fn plans(plans: &[Value]) -> String {
     let mut out = String::new();
     for plan in plans {
-        out.push_str(
-            &format!("{}  {}", text(plan, "workspaceId"), text(plan, "agentId")).trim_end().to_owned(),
-        );
+        out.push_str(format!("{}  {}", text(plan, "workspaceId"), text(plan, "agentId")).trim_end());
         out.push('\n');
         let steps = list(plan, "steps");
         let width = steps.iter().map(|step| text(step, "id").chars().count()).max().unwrap_or(0);
