@@ -75,6 +75,14 @@ pub fn start(directory: &Path, arguments: &[&str]) -> io::Result<Child> {
     Ok(Child { pid, output })
 }
 
+/// Reads what a child has printed; 0 at its end, `WouldBlock` when there is no more for now.
+///
+/// # Errors
+/// Whatever the system says.
+pub fn read(output: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::io::read(output, &mut *buffer))?)
+}
+
 /// Ends it and all that it started.
 pub fn kill(pid: i32) {
     if let Some(group) = Pid::from_raw(pid) {

@@ -4,15 +4,24 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::limits::STATE_BYTES_MAX;
 
 /// Replaces the file: after a crash at any moment it has the bytes from before, or these. Only its owner may
 /// read it. The caller must be the only writer.
 ///
-/// It waits for the disk (`fsync`), so it is not for every keystroke.
+/// It waits for the disk (`fsync`): a loop takes the three steps below instead.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = beside(path, "new");
+    put_beside(path, bytes)?;
+    fs::File::open(beside(path, "new"))?.sync_all()?;
+    put_in_place(path)?;
+    // The new name is in the directory, which has its own place on the disk.
+    fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+}
+
+/// First step: the bytes stand beside the file, for now in the system's memory.
+pub fn put_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // What a crash left there is overwritten.
     let mut file = fs::OpenOptions::new()
         .write(true)
@@ -20,12 +29,25 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
-        .open(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    // The new name is in the directory, which has its own place on the disk.
-    fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+        .open(beside(path, "new"))?;
+    file.write_all(bytes)
+}
+
+/// Second step: starts sync(1), which waits for the disk in our place; it is reaped like every other child of the
+/// server. Gives its id. When it has ended with 0, the bytes are on the disk.
+///
+/// # Errors
+/// Whatever the system says; `NotFound` where there is no such program.
+pub fn start_sync(path: &Path) -> io::Result<i32> {
+    let mut command = Command::new("sync");
+    command.arg(beside(path, "new")).env_remove("WHARF_TOKEN");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(|child| child.id().cast_signed())
+}
+
+/// Third step: they take the file's place.
+pub fn put_in_place(path: &Path) -> io::Result<()> {
+    fs::rename(beside(path, "new"), path)
 }
 
 /// The file's bytes; `None` when there is no such file.
@@ -64,7 +86,6 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
-    use std::process::{Command, Stdio};
 
     fn directory(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("wharf-state-{name}-{}", std::process::id()));
@@ -99,6 +120,23 @@ mod tests {
         assert_eq!(read_whole(&path).unwrap(), None);
         assert!(read_whole(&directory).is_err());
         assert!(write_whole(&directory.join("nowhere/state.json"), b"x").is_err());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_child_waits_for_the_disk_and_the_file_is_replaced_afterwards() {
+        let directory = directory("steps");
+        let path = directory.join("state.json");
+        write_whole(&path, b"before").unwrap();
+        put_beside(&path, b"after").unwrap();
+        let pid = rustix::process::Pid::from_raw(start_sync(&path).unwrap());
+        assert_eq!(read_whole(&path).unwrap().as_deref(), Some(b"before".as_slice()));
+        let (_, status) =
+            rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.exit_status(), Some(0));
+        put_in_place(&path).unwrap();
+        assert_eq!(read_whole(&path).unwrap().as_deref(), Some(b"after".as_slice()));
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -204,11 +204,9 @@ impl Running {
     /// Takes what there is. With as much as is ever told, the child has said enough.
     fn drain(&mut self, scratch: &mut [u8]) {
         while self.output.len() < GIT_STATUS_BYTES_MAX {
-            match rustix::io::read(&self.pipe, &mut *scratch) {
-                Ok(0) => return,
-                Ok(n) => self.output.extend_from_slice(&scratch[..n]),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
+            match git::read(&self.pipe, scratch) {
+                Ok(n) if n > 0 => self.output.extend_from_slice(&scratch[..n]),
+                Ok(_) | Err(_) => return,
             }
         }
         git::kill(self.pid);

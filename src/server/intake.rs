@@ -109,6 +109,7 @@ impl Server {
             while let Some(reaped) = spawn::reap() {
                 self.child_died(reaped, now);
                 self.git_died(reaped, now);
+                self.saver_died(reaped);
             }
         }
         if received.terminate || received.hangup {

@@ -51,6 +51,7 @@ use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
+use crate::os::spawn::{Exit, Reaped};
 use crate::os::state;
 use crate::os::{proc, programs};
 use crate::wire::mirror_frames;
@@ -120,6 +121,8 @@ pub struct Server {
     follow_at: Option<Instant>,
     /// When the state is to be saved.
     save_at: Option<Instant>,
+    /// The child that brings it to the disk.
+    saving: Option<i32>,
 }
 
 struct Listening {
@@ -282,6 +285,7 @@ impl Server {
             chores_asked: None,
             follow_at: None,
             save_at: None,
+            saving: None,
         })
     }
 
@@ -312,7 +316,9 @@ impl Server {
         while !self.is_finished() {
             self.turn()?;
         }
-        self.save_state();
+        if self.save_at.is_some() || self.saving.is_some() {
+            self.write_state();
+        }
         Ok(())
     }
 
@@ -432,22 +438,59 @@ impl Server {
     }
 
     fn ask_chores(&mut self) {
-        let own = [self.mirror.deadline(), self.uploads.deadline(), self.save_at, self.watch.deadline()];
+        // While the state is being saved, its end is waited for.
+        let save_at = self.save_at.filter(|_| self.saving.is_none());
+        let own = [self.mirror.deadline(), self.uploads.deadline(), save_at, self.watch.deadline()];
         if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }
     }
 
-    /// Writes what outlives the server, if it changed: the file is whole at any moment.
+    /// Writes what outlives the server: the file is whole at any moment. A child waits for the disk, which may
+    /// take a while when others write much.
     fn save_state(&mut self) {
-        if self.save_at.take().is_none() {
+        if self.saving.is_some() || self.save_at.take().is_none() {
             return;
         }
-        let path = self.config.state_dir.join(STATE_FILE);
+        let path = self.state_path();
+        let bytes = state_bytes(&self.registry, &self.around.settings);
+        match state::put_beside(&path, &bytes).and_then(|()| state::start_sync(&path)) {
+            Ok(child) => self.saving = Some(child),
+            Err(error) => {
+                info!("no child saves the state: {error}");
+                self.write_state();
+            }
+        }
+    }
+
+    /// A child is dead, perhaps the one that brought the state to the disk.
+    fn saver_died(&mut self, reaped: Reaped) {
+        if self.saving.take_if(|child| *child == reaped.pid).is_none() {
+            return;
+        }
+        let path = self.state_path();
+        match reaped.exit {
+            Exit::Code(0) => {
+                if let Err(error) = state::put_in_place(&path) {
+                    warn!("{} is not saved: {error}", path.display());
+                }
+            }
+            Exit::Code(_) | Exit::Signal(_) => self.write_state(),
+        }
+        self.ask_chores();
+    }
+
+    /// The same at once, waiting for the disk.
+    fn write_state(&mut self) {
+        let path = self.state_path();
         let bytes = state_bytes(&self.registry, &self.around.settings);
         if let Err(error) = state::write_whole(&path, &bytes) {
             warn!("{} is not saved: {error}", path.display());
         }
+    }
+
+    fn state_path(&self) -> PathBuf {
+        self.config.state_dir.join(STATE_FILE)
     }
 
     fn is_finished(&self) -> bool {
