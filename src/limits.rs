@@ -24,7 +24,7 @@ pub const SCREEN_PASS_BYTES_MIN: usize = 64 << 10;
 /// The screen follows in slices of this size: what one takes is how long a keystroke elsewhere may wait.
 pub const SCREEN_SLICE_BYTES: usize = 16 << 10;
 /// What all screens together follow by in one turn.
-pub const SCREEN_TURN_BYTES: usize = 32 << 10;
+pub const SCREEN_TURN_BYTES: usize = 16 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
 /// A screen that is further behind follows when its terminal has printed nothing for this long: in a pause of a
@@ -100,9 +100,10 @@ pub const OUTPUT_FRAME_BYTES_MAX: usize = 64 << 10;
 /// One read of a PTY or of a socket.
 pub const READ_BYTES: usize = 64 << 10;
 /// Bytes taken from one PTY in one turn, so that a flood never delays another terminal's keystroke.
-pub const PTY_BITE_BYTES: usize = 64 << 10;
+/// About a tenth of a millisecond.
+pub const PTY_BITE_BYTES: usize = 32 << 10;
 /// Bytes taken from all PTYs in one turn; those that must wait go first in the next one.
-pub const PTY_TURN_BYTES: usize = 128 << 10;
+pub const PTY_TURN_BYTES: usize = 64 << 10;
 /// Bytes taken from one socket in one turn.
 pub const SOCKET_BITE_BYTES: usize = 256 << 10;
 /// Connections accepted from one listener in one turn.
@@ -455,15 +456,15 @@ pub const REPLAY_BYTES_MAX: usize = 1 << 30;
 pub const LINGER_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 const _: () = assert!(6 * CLI_SEND_BYTES_MAX + 1024 <= BODY_BYTES_MAX);
-const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES_MIN);
+const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES < REPLAY_BYTES_MIN);
 const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
-const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
-const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);
+const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES < REPLAY_BYTES);
+const _: () = assert!(PTY_BITE_BYTES <= READ_BYTES && PTY_BITE_BYTES <= PTY_TURN_BYTES);
 const _: () = assert!(OUTPUT_FRAME_BYTES_MAX <= OUTBOUND_BYTES_HIGH);
 const _: () = assert!(PING_AFTER.as_secs() * 2 < SILENCE_MAX.as_secs());
 const _: () = assert!(HEAD_BYTES_MAX <= READ_BYTES);

@@ -339,8 +339,9 @@ impl Server {
         let mut filled = 0;
         let mut more = true;
         let mut hung_up = false;
-        while self.scratch.len() - filled >= PTY_READ_ROOM {
-            match pty::read(master, &mut self.scratch[filled..]) {
+        let bite = &mut self.scratch[..PTY_BITE_BYTES];
+        while bite.len() - filled >= PTY_READ_ROOM {
+            match pty::read(master, &mut bite[filled..]) {
                 Ok(n) if n > 0 => {
                     filled += n;
                     if n < PTY_READ_FULL && !hosted.is_ending() {

@@ -13,6 +13,7 @@ mod buffer;
 mod charset;
 mod colors;
 mod control;
+mod frames;
 mod line;
 mod links;
 mod modes;
@@ -123,7 +124,7 @@ impl Screen {
             answering: false,
             fed: 0,
             strings: StringSpans::default(),
-            scout: Scout::new(),
+            scout: Scout::new(cols, rows),
         }
     }
 

@@ -35,6 +35,7 @@ impl Screen {
         }
         self.cols = cols;
         self.rows = rows;
+        self.scout.resize(cols, rows);
 
         let history = std::mem::take(&mut self.history);
         let mut normal = Layout::take(

@@ -3,14 +3,15 @@
 //! A screen that is far behind a flood of lines need not parse those that have scrolled out of its scrollback
 //! by the flood's end. The [`Scout`] looks at all output as it comes, and knows since when there was nothing
 //! but lines: text, and sequences that move the cursor within its row, change the pen, or change a state that
-//! no cell depends on. [`Screen::pass_over`] then goes to the start of the last lines that still count: it
-//! applies what sequences leave behind, and skips the text.
+//! no cell depends on, and by [`Frames`] where all rows were painted again. [`Screen::pass_over`] then goes to the
+//! start of what still counts: it applies what sequences leave behind, and skips the text.
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr, memrchr_iter};
 
+use super::frames::Frames;
 use super::print::ascii_run;
 use super::sequence::{Action, Sequence, State};
-use super::{Screen, Utf8, first_of_utf8};
+use super::{Row, Screen, Utf8, first_of_utf8};
 
 /// Looks ahead of the screen, at all bytes once.
 pub(super) struct Scout {
@@ -21,6 +22,7 @@ pub(super) struct Scout {
     lines_from: u64,
     /// Here ended the last sequence that left more behind than a pen.
     states_to: u64,
+    frames: Frames,
 }
 
 /// What a sequence means for the lines around it.
@@ -35,8 +37,13 @@ enum Trace {
 }
 
 impl Scout {
-    pub(super) fn new() -> Scout {
-        Scout { sequence: Sequence::new(), at: 0, lines_from: 0, states_to: 0 }
+    pub(super) fn new(cols: u16, rows: u16) -> Scout {
+        let (sequence, frames) = (Sequence::new(), Frames::new(cols, rows));
+        Scout { sequence, at: 0, lines_from: 0, states_to: 0, frames }
+    }
+
+    pub(super) fn resize(&mut self, cols: u16, rows: u16) {
+        self.frames = Frames::new(cols, rows);
     }
 
     pub(super) fn rest(&mut self) {
@@ -64,13 +71,19 @@ impl Scout {
     fn ground(&mut self, bytes: &[u8]) -> (usize, Trace) {
         let plain = plain_run(bytes);
         if plain > 0 {
+            self.frames.text(&bytes[..plain], self.at + plain as u64);
             return (plain, Trace::Row);
         }
         if bytes[0] != 0x1b {
             return self.inside(bytes); // a shift, or a C1 control
         }
+        if let Some((last, len)) = row_sequence(bytes)
+            && (last == b'm' || self.frames.known_from().is_none())
+        {
+            return (len, Trace::Row);
+        }
         if let Some((last, len)) = self.sequence.read_csi(bytes) {
-            return (len, self.trace_of(last));
+            return (len, self.trace_of(last, len));
         }
         self.sequence.step(0x1b, b"\x1b");
         (1, Trace::Row)
@@ -78,13 +91,22 @@ impl Scout {
 
     fn inside(&mut self, bytes: &[u8]) -> (usize, Trace) {
         let skimmed = self.sequence.skim(bytes);
-        if skimmed > 0 {
-            return (skimmed, self.trace_inside());
-        }
         let Utf8::Char(c, len) = first_of_utf8(&bytes[..bytes.len().min(4)]) else {
+            self.frames.lose();
             return (1, Trace::Unknown);
         };
-        let trace = match self.sequence.step(c.into(), &bytes[..len]) {
+        let (len, trace) = match skimmed {
+            0 => (len, self.step(c, &bytes[..len])),
+            skimmed => (skimmed, self.trace_inside()),
+        };
+        if trace == Trace::Unknown && self.sequence.state != State::Ground {
+            self.frames.lose();
+        }
+        (len, trace)
+    }
+
+    fn step(&mut self, c: char, bytes: &[u8]) -> Trace {
+        match self.sequence.step(c.into(), bytes) {
             // A control in a string has no effect, but must not be taken for the end of a line.
             Action::Nothing if c < ' ' && c != '\x1b' => Trace::Unknown,
             Action::Nothing => self.trace_inside(),
@@ -94,11 +116,13 @@ impl Scout {
                 }
                 Trace::State
             }
-            Action::Csi => self.trace_of(c as u8),
+            Action::Csi => self.trace_of(c as u8, bytes.len()),
             Action::Escape if c == '\\' && self.sequence.collect == 0 => Trace::Row,
-            Action::Escape | Action::Execute | Action::Print | Action::Dcs => Trace::Unknown,
-        };
-        (len, trace)
+            Action::Escape | Action::Execute | Action::Print | Action::Dcs => {
+                self.frames.lose();
+                Trace::Unknown
+            }
+        }
     }
 
     fn trace_inside(&self) -> Trace {
@@ -113,16 +137,29 @@ impl Scout {
         }
     }
 
-    fn trace_of(&self, last: u8) -> Trace {
+    /// The control sequence whose last `len` bytes come now.
+    fn trace_of(&mut self, last: u8, len: usize) -> Trace {
         const PRIVATE: u32 = b'?' as u32;
+        let params = &self.sequence.params;
         match (self.sequence.collect, last) {
-            (0, b'm' | b'K' | b'G' | b'`' | b'C' | b'a' | b'D' | b'I' | b'Z' | b'@' | b'P' | b'X') => {
-                Trace::Row
-            }
-            (PRIVATE, b'h' | b'l') if self.sequence.params.values().iter().all(is_apart) => Trace::State,
-            _ => Trace::Unknown,
+            (PRIVATE, b'h' | b'l') if params.values().iter().all(is_apart) => return Trace::State,
+            (0, last) => self.frames.sequence(last, params, self.at + len as u64),
+            _ => self.frames.lose(),
         }
+        if self.sequence.collect == 0 && is_of_row(last) { Trace::Row } else { Trace::Unknown }
     }
+}
+
+/// The final byte and the length of a control sequence without a prefix that is of its row, whatever its numbers.
+fn row_sequence(bytes: &[u8]) -> Option<(u8, usize)> {
+    let numbers = bytes.strip_prefix(b"\x1b[")?;
+    let end = numbers.iter().position(|b| !matches!(b, b'0'..=b';'))?;
+    is_of_row(numbers[end]).then_some((numbers[end], end + 3))
+}
+
+/// SGR, and what erases, shifts or moves the cursor within a row.
+fn is_of_row(last: u8) -> bool {
+    matches!(last, b'm' | b'K' | b'G' | b'`' | b'C' | b'a' | b'D' | b'I' | b'Z' | b'@' | b'P' | b'X')
 }
 
 /// Private modes that change no cell and no place: cursor keys, blinking and showing the cursor, pasting in
@@ -182,21 +219,35 @@ impl Screen {
         self.answering_to(replies, |screen| {
             let started = lag.map(|part| screen.feed_to_ground(part));
             let lag = [&lag[0][started[0]..], &lag[1][started[1]..]];
-            let end = screen.lines_that_count(lag).unwrap_or(0);
+            let (end, row) =
+                screen.lines_that_count(lag).or_else(|| screen.frame_that_counts()).unwrap_or((0, 0));
             if end > 0 {
                 let first = end.min(lag[0].len());
                 screen.apply_sequences([&lag[0][..first], &lag[1][..end - first]]);
-                screen.normal.x = 0;
-                screen.normal.y = screen.rows - 1;
+                (screen.active_mut().x, screen.active_mut().y) = (0, row);
                 screen.join = 0;
             }
             started[0] + started[1] + end
         })
     }
 
+    /// Where the last frame starts that paints all rows, and the row of the cursor there.
+    fn frame_that_counts(&self) -> Option<(usize, u16)> {
+        let buffer = self.active();
+        let plain = !self.modes.origin && !self.modes.insert && !self.modes.line_feed_returns;
+        let whole = buffer.top == 0 && buffer.bottom == self.rows - 1 && buffer.len == self.cols;
+        let known = self.at_ground() && self.scout.frames.known_from().is_some_and(|at| at <= self.fed);
+        // Painting does not always make a wrapped row one of its own.
+        if !(plain && whole && known) || buffer.rows.iter().any(Row::is_wrapped) {
+            return None;
+        }
+        let (at, row) = self.scout.frames.start()?;
+        Some((usize::try_from(at.checked_sub(self.fed)?).ok()?, row))
+    }
+
     /// Where the last lines of `lag` start that can still be seen at its end: as many as scrollback and screen
     /// have. Before them the cursor is in the last row, so that each of them scrolls.
-    fn lines_that_count(&self, lag: [&[u8]; 2]) -> Option<usize> {
+    fn lines_that_count(&self, lag: [&[u8]; 2]) -> Option<(usize, u16)> {
         let buffer = &self.normal;
         let scrolls = !self.on_alternate && buffer.top == 0 && buffer.bottom == self.rows - 1;
         if !scrolls || self.modes.reverse_wrap || !self.at_ground() || self.scout.lines_from > self.fed {
@@ -211,7 +262,7 @@ impl Screen {
         let to_last_row = usize::from(self.rows - 1 - buffer.y);
         let first = end.min(lag[0].len());
         let lines = memchr_iter(b'\n', &lag[0][..first]).chain(memchr_iter(b'\n', &lag[1][..end - first]));
-        (lines.take(to_last_row).count() == to_last_row).then_some(end)
+        (lines.take(to_last_row).count() == to_last_row).then_some((end, self.rows - 1))
     }
 
     /// Applies the sequences in `text`, and skips the rest. A pen that is reset later leaves nothing behind.
@@ -230,8 +281,13 @@ impl Screen {
                 if self.at_ground() {
                     let Some(next) = memchr(0x1b, &part[at..]) else { break };
                     at += next;
+                    let passed = base + (at as u64) < pen_from;
+                    if passed && matches!(part[at..], [0x1b, b'[', b'0'..=b';' | b'A'..=b'z', ..]) {
+                        at += 2; // its numbers and its end are text to a search for the next one
+                        continue;
+                    }
                     if let Some((last, len)) = self.sequence.read_csi(&part[at..]) {
-                        if last != b'm' || base + at as u64 >= pen_from {
+                        if last == b'm' || self.sequence.collect > 0 {
                             self.control_sequence(self.sequence.collect, last.into());
                         }
                         at += len;

@@ -322,6 +322,57 @@ fn foreseen(stream: &[Step]) -> Screen {
     screen
 }
 
+/// Frames: rows painted again and again, mostly as a whole.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let go = prop_oneof![
+        10 => (0..7u32).prop_map(|row| format!("\x1b[{row};1H")),
+        2 => (0..7u32, 0..25u32).prop_map(|(row, col)| format!("\x1b[{row};{col}H")),
+        1 => prop::sample::select(vec![
+            "\x1b[H", "\x1b[H\x1b[2J", "\x1b[H\x1b[J", "\x1b[3;1H\x1b[J", "\x1b[J", "\x1b[2J", "\x1b[3d", "\r", "\x1b[G", "\x1b[9`",
+        ]).prop_map(str::to_owned),
+    ];
+    let text = prop_oneof![
+        6 => "[ -~]{0,6}",
+        2 => (0..110u32).prop_map(|n| format!("\x1b[{n}m")),
+        1 => prop::sample::select(vec![
+            "漢字", "e\u{301}", "\u{301}", "❤\u{fe0f}", "\t", "\x1b[C", "\x1b[2D", "\x1b[m", "\x1b[0m", "\x1b[?25l", "\x1b[?25h", "\x1b[K",
+            "\x1b[1K", "\x1b[2K", "\x1b[3X", "\x1b[P", "\x1b[@", "\x1b]2;t\x07", "\x1b]8;;http://x/1\x07", "\x1b]8;;\x07",
+        ]).prop_map(str::to_owned),
+    ];
+    let end =
+        prop_oneof![10 => Just("\x1b[K"), 5 => Just("\x1b[m\x1b[K"), 5 => Just("\x1b[K\r\n"), 1 => Just("")];
+    let row = (go, prop::collection::vec(text, 0..4), end)
+        .prop_map(|(go, text, end)| (go + &text.concat() + end).into_bytes());
+    prop::collection::vec(prop_oneof![100 => row, 1 => piece()], 0..80).prop_map(|rows| rows.concat())
+}
+
+#[test]
+fn frames_that_were_painted_over_are_passed_over() {
+    let frame = |row_end: &str| {
+        (1..=5)
+            .map(|row| format!("\x1b[{row};1H\x1b[7mrow {row}\x1b[m{row_end}"))
+            .collect::<String>()
+            .into_bytes()
+    };
+    let passed = |before: &[u8], text: &[u8]| {
+        let mut screen = foreseen(&[(before.to_vec(), None)]);
+        screen.foresee(text);
+        screen.pass_over([text, &[]], None)
+    };
+    let whole = [b"\x1b[?25l\x1b[H".to_vec(), frame("\x1b[K"), b"\x1b[?25h".to_vec()].concat();
+    let home = b"\x1b[1;1H".len() + b"\x1b[?25l\x1b[H".len();
+    for before in ["\x1b[H", "\x1b[?1049h\x1b[H"] {
+        assert_eq!(passed(before.as_bytes(), &whole.repeat(10)), whole.len() * 9 + home);
+    }
+    assert_eq!(passed(b"\x1b[H", &frame("").repeat(10)), 0, "the rest of each row may be older");
+    assert_eq!(passed(b"\x1b[H", &frame("and more than fits\x1b[K").repeat(10)), 0, "it wraps");
+    assert_eq!(passed(b"\x1b[?6h\x1b[H", &whole.repeat(10)), 0, "rows count from the region");
+    assert_eq!(passed(b"\x1b[2;4r\x1b[H", &whole.repeat(10)), 0);
+    for odd in ["\x1b[5;1H\n", "\x1b[A", "\x1b[L", "\x1b7", "\x1bM", "\x1b[?1049h", "\x1b(0", "\x1b[6n"] {
+        assert_eq!(passed(b"\x1b[H", &[&whole, odd.as_bytes(), &whole].concat()), 0, "{odd:?}");
+    }
+}
+
 #[test]
 fn a_flood_of_lines_is_passed_over_but_for_the_last_ones() {
     let lines = |n: usize| "\x1b[31mcoloured\x1b[m line\r\n".repeat(n).into_bytes();
@@ -391,7 +442,7 @@ proptest! {
     }
 
     #[test]
-    fn passing_over_changes_nothing(before in stream(), floods in prop::collection::vec((flood(), 0..100u8, 0..100u8), 1..4),
+    fn passing_over_changes_nothing(before in stream(), floods in prop::collection::vec((prop_oneof![flood(), frames()], 0..100u8, 0..100u8), 1..4),
                                     after in stream()) {
         let (mut whole, mut passing) = (foreseen(&before), foreseen(&before));
         let mut answers = [Vec::new(), Vec::new()];
