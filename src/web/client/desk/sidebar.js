@@ -120,7 +120,7 @@ export class Sidebar {
       element.classList.toggle("shown", isShown);
       element.classList.toggle("over", row.state === "ended" || row.state === "gone");
       setAttribute(main, "aria-current", isFocused ? "true" : null);
-      setAttribute(dot, "class", `dot ${row.state}`);
+      setAttribute(dot, "class", `dot is-${row.state}`);
       setText(name, row.name);
       setText(live, row.live);
       setText(state, `, ${STATES[row.state]}`);
