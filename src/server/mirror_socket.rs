@@ -17,6 +17,7 @@ use crate::wire::control::parse_panel_event;
 use crate::wire::http::Reject;
 use crate::wire::mirror_frames::{FrameNumber, FromMirror, MirrorError, ToMirror, Writer, parse_mirror};
 use crate::wire::rest::surface_json;
+use crate::wire::sideband::put_event;
 use crate::wire::websocket::Codec;
 use crate::workspace::panels::{PanelError, PanelEvent};
 use crate::workspace::panes::WorkspacePatch;
@@ -106,9 +107,7 @@ impl Server {
 
     /// The terminal has left, and with it what belonged to it.
     pub(super) fn surface_gone(&mut self, key: Key, hosted: &Hosted) {
-        for change in self.around.panels.clear_surface(&hosted.id) {
-            self.tell_panel(&change);
-        }
+        self.clear_panels(&hosted.id);
         self.around.auto_continue.forget(&hosted.id);
         let about = About::Closed { surface: key.number(), position: hosted.terminal.stream().head() };
         tell(&mut self.mirror, &mut self.work, about, ToMirror::SurfaceClose { surface_id: &hosted.id });
@@ -255,10 +254,11 @@ impl Server {
             FromMirror::Focus { surface_id } => self.mirror_act(key, &surface_id, &Act::Focus, now)?,
             FromMirror::Hide { surface_id } => self.mirror_act(key, &surface_id, &Act::Hide, now)?,
             FromMirror::PanelInteract { surface_id, id, event } => {
-                self.surface_key(&surface_id)?;
+                let terminal = self.surface_key(&surface_id)?;
                 let event =
                     parse_panel_event(&event).map_err(|message| MirrorError::new("bad-field", message))?;
                 self.interact(&surface_id, &id, &event)?;
+                self.script_hears(terminal, |out| put_event(&id, &event, out));
             }
             FromMirror::SelectCwd { workspace_id, cwd } => {
                 let patch = WorkspacePatch { cwd: Some(cwd), ..WorkspacePatch::default() };
