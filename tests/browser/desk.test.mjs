@@ -127,6 +127,24 @@ test("the sidebar shows the live title, what a terminal is doing, where it stand
   await page.waitForSelector(".row .dot.is-idle");
 });
 
+test("a terminal in a repository shows the branch, and that there are changes", async () => {
+  const page = await openDesk();
+  await run(page, "git init -q -b harbour . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd . && touch new");
+  await page.locator(".row .chip", { hasText: "harbour*" }).waitFor();
+  await untilText(page, ".fact.branch", "harbour");
+});
+
+test("terminals that are gone stand behind a button when they are many, and can be removed at once", async () => {
+  const page = await openDesk();
+  for (const name of ["a", "b", "c", "d"]) await script("PUT", `/v1/workspaces/default/panes/${name}`, { title: name, resourceKind: "terminal", resourceId: name });
+  await page.getByRole("button", { name: "4 that are gone" }).click();
+  await untilRows(page, 5);
+  await page.getByRole("button", { name: "Menu of Default" }).click();
+  await page.getByRole("menuitem", { name: "Remove ended terminals" }).click();
+  await untilRows(page, 1);
+  await page.waitForFunction(() => document.querySelector(".more-rows").hidden);
+});
+
 test("a directory is pinned by its chip, new terminals start there, and a second press unpins it", async () => {
   const page = await openDesk();
   await run(page, "mkdir site; cd site");
