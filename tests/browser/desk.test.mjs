@@ -112,7 +112,7 @@ test("the sidebar shows the live title, what a terminal is doing, where it stand
   const page = await openDesk();
   await run(page, "printf '\\033]2;⠋ compiling\\007'; mkdir -p deep/er; cd deep/er; python3 -m http.server 0 --bind 127.0.0.1");
   await untilText(page, ".row-name", "compiling");
-  await page.waitForSelector(".row .dot.working");
+  await page.waitForSelector(".row .dot.is-working");
   await page.locator(".row .chip", { hasText: /^er$/ }).waitFor();
   const port = page.locator(".row a.chip");
   await port.waitFor();
@@ -121,10 +121,28 @@ test("the sidebar shows the live title, what a terminal is doing, where it stand
   assert.equal(await port.getAttribute("rel"), "noopener noreferrer");
   await key(page, "Control+c");
   await run(page, "printf '\\033]2;\\007'; PROMPT_COMMAND=; PS1='> '; sleep 1000");
-  await page.waitForSelector(".row .dot.running");
+  await page.waitForSelector(".row .dot.is-running");
   await untilText(page, ".fact.command", "sleep");
   await key(page, "Control+c");
-  await page.waitForSelector(".row .dot.idle");
+  await page.waitForSelector(".row .dot.is-idle");
+});
+
+test("a terminal in a repository shows the branch, and that there are changes", async () => {
+  const page = await openDesk();
+  await run(page, "git init -q -b harbour . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd . && touch new");
+  await page.locator(".row .chip", { hasText: "harbour*" }).waitFor();
+  await untilText(page, ".fact.branch", "harbour");
+});
+
+test("terminals that are gone stand behind a button when they are many, and can be removed at once", async () => {
+  const page = await openDesk();
+  for (const name of ["a", "b", "c", "d"]) await script("PUT", `/v1/workspaces/default/panes/${name}`, { title: name, resourceKind: "terminal", resourceId: name });
+  await page.getByRole("button", { name: "4 that are gone" }).click();
+  await untilRows(page, 5);
+  await page.getByRole("button", { name: "Menu of Default" }).click();
+  await page.getByRole("menuitem", { name: "Remove ended terminals" }).click();
+  await untilRows(page, 1);
+  await page.waitForFunction(() => document.querySelector(".more-rows").hidden);
 });
 
 test("a directory is pinned by its chip, new terminals start there, and a second press unpins it", async () => {
@@ -166,7 +184,7 @@ test("a terminal is renamed and closed; one that runs a program asks first", asy
   await untilFocused(page, "builds");
   await untilLine(page, "$");
   await run(page, "sleep 1000");
-  await page.waitForSelector(".row .dot.running");
+  await page.waitForSelector(".row .dot.is-running");
   await page.getByRole("button", { name: "Close builds" }).click();
   await untilText(page, "dialog p", "sleep is running in it.");
   await key(page, "Escape");
@@ -349,7 +367,18 @@ test("two browsers on one terminal: the one being used has the size, the other c
   await small.keyboard.type("x");
   await isForeign(small, false);
   await isForeign(wide, true);
-  // A pane that is put away gives its size back.
+  // A tab in the background gives the size back, and takes nothing when it is seen again; so does a pane put away.
+  const hide = (hidden) => small.evaluate((hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await hide(true);
+  await isForeign(wide, false);
+  await hide(false);
+  await isForeign(small, true);
+  await small.keyboard.type("y");
+  await isForeign(small, false);
+  await isForeign(wide, true);
   await key(small, "Alt+Shift+Q");
   await isForeign(wide, false);
 });
@@ -404,7 +433,7 @@ test("a lost connection is said calmly, moves no terminal, and what was typed wa
   proxy.decide(() => (isCut ? "lose" : "pass"));
   proxy.cut();
   await run(page, "echo patience");
-  await untilText(page, "#status", "What you type is sent when it is back.");
+  await untilText(page, "#status", "What you type is kept.");
   assert.deepEqual(await box(), before);
   isCut = false;
   await page.reload();
@@ -587,8 +616,8 @@ test("everything can be reached and is named for those who do not see it", async
 test("who wants less motion gets none", async () => {
   const page = await openDesk({ ...desktop, reducedMotion: "reduce" });
   await run(page, "printf '\\033]2;⠋ compiling\\007'; sleep 1000");
-  await page.waitForSelector(".row .dot.working");
-  assert.equal(await page.locator(".row .dot.working").evaluate((dot) => getComputedStyle(dot).animationIterationCount), "1");
+  await page.waitForSelector(".row .dot.is-working");
+  assert.equal(await page.locator(".row .dot.is-working").evaluate((dot) => getComputedStyle(dot).animationIterationCount), "1");
 });
 
 // ---- the phone ----

@@ -58,10 +58,6 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await other.context().close();
       await page.waitForFunction(() => document.getElementById("take-over").hidden);
 
-      await page.click(".back");
-      await untilText(page, ".entry .about", "×");
-      await photograph(page, `${session}-list`);
-
       await page.goto(new URL(`t/${session}-ended`, server.url).href);
       await waitForAnyPrompt(page);
       await run(page, "exit 3");

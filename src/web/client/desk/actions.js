@@ -139,9 +139,10 @@ export class Actions {
     const keys = (id) => spoken(commands.get(id).keys);
     const shown = sessions(view.desk.tree).includes(row.session);
     const others = this.#desk.cards.filter(({ id }) => id !== row.workspaceId);
+    // Where there is one column, nothing stands beside another.
+    const isNarrow = matchMedia("(max-width: 720px)").matches;
     openMenu(anchor, `Terminal ${row.name}`, [
-      { title: "Split right", keys: keys("split-right"), run: () => (view.show(row.workspaceId, row.session), this.newTerminal({ split: "row" })) },
-      { title: "Split down", keys: keys("split-down"), run: () => (view.show(row.workspaceId, row.session), this.newTerminal({ split: "column" })) },
+      ...(isNarrow ? [] : this.#splits(row, keys)),
       { title: "Open alone", run: () => open(terminalUrl(row.session), "_blank", "noopener") },
       null,
       { title: "Rename…", keys: keys("rename"), run: () => this.rename(row) },
@@ -152,6 +153,13 @@ export class Actions {
       { title: "Hide pane", keys: keys("hide-pane"), disabled: !shown, run: () => view.unshow(row.session) },
       { title: row.surface && !row.surface.exited ? "Close terminal" : "Remove", keys: keys("close"), danger: true, run: () => this.close(row) },
     ]);
+  }
+
+  #splits(row, keys) {
+    return [
+      { title: "Split right", keys: keys("split-right"), run: () => (view.show(row.workspaceId, row.session), this.newTerminal({ split: "row" })) },
+      { title: "Split down", keys: keys("split-down"), run: () => (view.show(row.workspaceId, row.session), this.newTerminal({ split: "column" })) },
+    ];
   }
 
   workspaceMenu(card, anchor) {

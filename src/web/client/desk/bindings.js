@@ -28,8 +28,10 @@ export function addCommands(desk) {
   add("split-down", "Panes", "Split down", "Alt+Shift+Minus", () => actions.newTerminal({ split: "column" }));
   add("hide-pane", "Panes", "Hide the pane", "Alt+Shift+Q", () => (view.unshow(view.focused), desk.stage.grab()), withRow);
   add("zoom", "Panes", "Zoom the pane", "Alt+Shift+Z", () => (view.toggleZoom(), desk.stage.grab()), withRow);
-  for (const [direction, arrow, letter] of [["left", "ArrowLeft", "H"], ["down", "ArrowDown", "J"], ["up", "ArrowUp", "K"], ["right", "ArrowRight", "L"]]) {
-    add(`focus-${direction}`, "Panes", `To the pane ${words[direction]}`, `Alt+Shift+${arrow}`, () => focus(desk, direction), withRow);
+  for (const [direction, where, arrow] of [["left", "at the left", "ArrowLeft"], ["right", "at the right", "ArrowRight"], ["up", "above", "ArrowUp"], ["down", "below", "ArrowDown"]]) {
+    add(`focus-${direction}`, "Panes", `To the pane ${where}`, `Alt+Shift+${arrow}`, () => focus(desk, direction), withRow);
+  }
+  for (const [direction, letter] of [["left", "H"], ["down", "J"], ["up", "K"], ["right", "L"]]) {
     add(`resize-${direction}`, "Panes", `Move the divider ${direction}`, `Alt+Shift+${letter}`, () => resize(desk, direction), { ...withRow, repeats: true });
   }
 
@@ -40,8 +42,6 @@ export function addCommands(desk) {
     openCheatSheet(desk);
   });
 }
-
-const words = { left: "at the left", right: "at the right", up: "above", down: "below" };
 
 function focus(desk, direction) {
   const { tree, focused, zoomed } = desk.view.desk;

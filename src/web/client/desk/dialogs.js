@@ -55,7 +55,7 @@ export function askFor({ title, label, value = "", yes, maxlength = 200 }) {
  */
 export function openMenu(anchor, label, items) {
   const from = document.activeElement;
-  const menu = h("div", { class: "menu", role: "menu", "aria-label": label });
+  const menu = h("div", { class: "context-menu", role: "menu", "aria-label": label });
   const cover = h("div", { class: "menu-cover" }, menu);
   const close = (back) => {
     cover.remove();

@@ -241,9 +241,9 @@ class Desk {
 
   #down({ restarting, error }) {
     this.status.trouble(
-      restarting ? "The server is restarting. Reconnecting…"
-      : error?.status === 0 ? "The server cannot be reached. What you type is sent when it is back."
-      : "Connection lost. What you type is sent when it is back.",
+      restarting ? "The server is restarting. What you type is kept."
+      : error?.status === 0 ? "The server cannot be reached. What you type is kept."
+      : "Connection lost. What you type is kept.",
     );
     this.draw();
   }

@@ -67,6 +67,7 @@ export function base64(bytes) {
 }
 
 export function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
   for (let at = 0; at < raw.length; at++) bytes[at] = raw.charCodeAt(at);

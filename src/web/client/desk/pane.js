@@ -124,7 +124,7 @@ export class Pane {
     setText(this.#title, row.name);
     setText(this.#live, row.live);
     setAttribute(this.#title, "title", row.title);
-    setAttribute(this.#dot, "class", `dot ${row.state}`);
+    setAttribute(this.#dot, "class", `dot is-${row.state}`);
     setAttribute(this.element, "aria-label", row.title);
     this.element.classList.toggle("focused", focused);
     this.element.classList.toggle("alone", alone);

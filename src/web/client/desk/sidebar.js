@@ -4,6 +4,8 @@ import { chip } from "./dialogs.js";
 import { h, iconButton, keyed, setAttribute, setText } from "./dom.js";
 import { lastSegment } from "./model.js";
 
+/** More terminals that are gone than this are kept behind a button. */
+const GONE_SHOWN_MAX = 2;
 const STATES = { working: "working", running: "running", idle: "at its prompt", ended: "ended", gone: "gone" };
 
 export class Sidebar {
@@ -46,13 +48,18 @@ export class Sidebar {
     const progressText = h("span", {});
     const progress = h("div", { class: "card-progress" }, h("div", { class: "progress-line" }, progressText), bar);
     const rows = h("ul", { class: "rows" });
+    let showsGone = false;
+    const gone = h("button", { type: "button", class: "more-rows", onclick: () => {
+      showsGone = !showsGone;
+      element.update(card, true);
+    } });
     const none = h("p", { class: "none", text: "No terminals." });
     const log = h("ol", { class: "card-log", "aria-label": "Log" });
-    const element = h("li", { class: "card" }, head, pin, pills, progress, rows, none, log);
+    const element = h("li", { class: "card" }, head, pin, pills, progress, rows, gone, none, log);
     name.addEventListener("contextmenu", (event) => (event.preventDefault(), desk.actions.workspaceMenu(card, event)));
     this.#takeDrops(element, () => ({ workspace: card.id, before: null }), rows);
-    element.update = (next) => {
-      const changed = card !== next || element.drawn !== desk.view.state;
+    element.update = (next, anew = false) => {
+      const changed = anew || card !== next || element.drawn !== desk.view.state;
       card = next;
       if (!changed) return;
       element.drawn = desk.view.state;
@@ -75,7 +82,12 @@ export class Sidebar {
         setAttribute(bar, "aria-label", card.progress.label ?? "Progress");
       }
       none.hidden = card.rows.length > 0;
-      keyed(rows, card.rows, ({ session }) => session, (row) => this.#row(row), (element, row) => element.update(row));
+      const isHidden = (row) => row.state === "gone" && !(isOpen && desk.view.visible.includes(row.session));
+      const hidden = card.rows.filter(isHidden);
+      gone.hidden = hidden.length <= GONE_SHOWN_MAX;
+      setText(gone, showsGone ? "Fewer" : `${hidden.length} that are gone`);
+      setAttribute(gone, "aria-expanded", String(showsGone));
+      keyed(rows, gone.hidden || showsGone ? card.rows : card.rows.filter((row) => !isHidden(row)), ({ session }) => session, (row) => this.#row(row), (element, row) => element.update(row));
       log.hidden = card.log.length === 0;
       keyed(log, card.log.map((line, n) => ({ ...line, n })), ({ at, message, n }) => `${at} ${n} ${message}`, logLine, () => {});
     };
@@ -120,7 +132,7 @@ export class Sidebar {
       element.classList.toggle("shown", isShown);
       element.classList.toggle("over", row.state === "ended" || row.state === "gone");
       setAttribute(main, "aria-current", isFocused ? "true" : null);
-      setAttribute(dot, "class", `dot ${row.state}`);
+      setAttribute(dot, "class", `dot is-${row.state}`);
       setText(name, row.name);
       setText(live, row.live);
       setText(state, `, ${STATES[row.state]}`);

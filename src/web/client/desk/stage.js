@@ -7,8 +7,8 @@ import { SurfaceScreen, Pane } from "./pane.js";
 import { fromBase64 } from "./outbox.js";
 
 /** More output than this unparsed: the page is too slow for the programs and lets the server skip. */
-const UNPARSED_BYTES_HIGH = 16 << 20;
-const UNPARSED_BYTES_LOW = 1 << 20;
+const UNPARSED_BYTES_HIGH = 4 << 20;
+const UNPARSED_BYTES_LOW = 512 << 10;
 /** A window or divider that is being dragged asks for a size this often at most. */
 const RESIZE_MS = 80;
 
