@@ -38,8 +38,13 @@ pub struct Config {
     pub upload_bytes: u64,
     /// The shell when a request names none; else `$SHELL`, the passwd entry's, `/bin/sh`. `--shell`.
     pub shell: Option<PathBuf>,
+    /// The program that is `wharf ht` when it is called as `ht`: a link to it is on the `PATH` of every shell.
+    /// `wharf serve` gives its own.
+    pub ht: Option<PathBuf>,
     /// Whether shells get our integration. `--no-shell-integration`.
     pub shell_integration: bool,
+    /// Whether shells get the descriptors 3, 4 and 5 ([`crate::wire::sideband`]). `--no-sideband`.
+    pub sideband: bool,
 }
 
 impl Default for Config {
@@ -57,7 +62,9 @@ impl Default for Config {
             terminals_max: limits::TERMINALS_MAX,
             upload_bytes: limits::UPLOAD_BYTES,
             shell: None,
+            ht: None,
             shell_integration: true,
+            sideband: true,
         }
     }
 }

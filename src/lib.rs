@@ -36,7 +36,7 @@
 //! 8. Whoever stops because of a bound is on a work list: mio is edge-triggered and will not remind us.
 //! 9. Absent on purpose: threads, channels, `Rc`, `RefCell`, callbacks, globals.
 //!
-//! The protocols, for authors of clients: [`wire::terminal_frames`], [`wire::mirror_frames`].
+//! The protocols, for authors of clients: [`wire::terminal_frames`], [`wire::mirror_frames`], [`wire::sideband`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cli;

@@ -18,12 +18,18 @@ pub const GRID_SIDE_MAX: u16 = 2000;
 /// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
 /// idle, when it is asked, and at the latest here, while the ring still has them all.
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
+/// A screen that is so far behind looks whether it can pass over something, and again after as much more: with
+/// less, it hardly can.
+pub const SCREEN_PASS_BYTES_MIN: usize = 64 << 10;
 /// The screen follows in slices of this size: what one takes is how long a keystroke elsewhere may wait.
 pub const SCREEN_SLICE_BYTES: usize = 16 << 10;
 /// What all screens together follow by in one turn.
 pub const SCREEN_TURN_BYTES: usize = 32 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
+/// A screen that is further behind follows when its terminal has printed nothing for this long: in a pause of a
+/// flood the processor is somebody else's, and what comes next may spare it the work.
+pub const SCREEN_FOLLOW_AFTER: Duration = Duration::from_millis(2);
 /// Control strings (titles, marks, links) whose places in the stream a screen remembers.
 pub const STRING_SPANS_MAX: usize = 256;
 /// After this long without output a screen gives its working memory back.
@@ -105,8 +111,42 @@ pub const ACCEPT_BITE: usize = 64;
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes the websocket codec takes at a time; its buffer exists only while a message is under way.
 pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
-/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`): the backlog is ours, not the kernel's.
-pub const NOTSENT_LOWAT_BYTES: u32 = 128 << 10;
+// ---- a slow link ----
+
+/// The queue in front of a peer whose speed is known is at most this long in time, and
+/// [`OUTBOUND_BYTES_HIGH`] in bytes,
+pub const OUTBOUND_TIME: Duration = Duration::from_millis(100);
+/// but never shorter than this: it would only be more and smaller frames.
+pub const OUTBOUND_BYTES_SLOWEST: usize = 8 << 10;
+/// One frame of output takes the peer at most this long, since nothing can pass it,
+pub const OUTPUT_FRAME_TIME: Duration = Duration::from_millis(20);
+/// and carries at least this, if there is as much,
+pub const OUTPUT_FRAME_BYTES_SLOWEST: usize = 4 << 10;
+/// or at most this while the peer has refused bytes and nobody knows how fast it is.
+pub const OUTPUT_FRAME_BYTES_FIRST: usize = 16 << 10;
+/// Kernel's share of a socket's backlog (`TCP_NOTSENT_LOWAT`; `SO_SNDBUF` of a Unix socket): the backlog is
+/// ours, not the kernel's. It is this long in time,
+pub const UNSENT_TIME: Duration = Duration::from_millis(10);
+/// within these bytes,
+pub const UNSENT_BYTES_MIN: usize = 4 << 10;
+/// see [`UNSENT_BYTES_MIN`],
+pub const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// and this (TCP) while nobody knows how fast the peer is.
+pub const UNSENT_BYTES_FIRST: usize = 32 << 10;
+/// Who types while more output than this waits, in time and in bytes, sees the present screen in its place:
+/// with less, the answer comes soon enough, or a reset would hardly be shorter.
+pub const PRESENT_TIME: Duration = Duration::from_millis(20);
+/// See [`PRESENT_TIME`].
+pub const PRESENT_BYTES: usize = 16 << 10;
+/// A key has had its effect by then, and what is printed later is not skipped on account of it.
+pub const PRESENT_REST: Duration = Duration::from_millis(250);
+/// A reader that would take longer than this for [`SCROLLBACK_BYTES_TYPICAL`] is not sent the scrollback
+/// again and again while a flood outruns it,
+pub const SCROLLBACK_TIME: Duration = Duration::from_millis(100);
+/// which is what a thousand lines of 80 characters are,
+pub const SCROLLBACK_BYTES_TYPICAL: usize = 80 << 10;
+/// but when it has lost nothing, and typed nothing, for this long.
+pub const SCROLLBACK_REST: Duration = Duration::from_secs(1);
 /// The server pings after this much silence.
 pub const PING_AFTER: Duration = Duration::from_secs(25);
 /// A peer silent for this long is dropped.
@@ -131,6 +171,8 @@ pub const HEAD_BYTES_MAX: usize = 16 << 10;
 pub const HEADERS_MAX: usize = 100;
 /// A request's body; above it `413`.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// A request's body that is a panel: the largest one as base64, or as text that JSON makes twice as long.
+pub const PANEL_BODY_BYTES_MAX: usize = 2 * PANEL_BYTES_MAX;
 /// Blank lines tolerated before a request line (RFC 9112 section 2.2 asks for at least one).
 pub const BLANK_LINES_MAX: usize = 4;
 /// A chunk's size and its extensions, which mean nothing here.
@@ -181,6 +223,9 @@ pub const EVENTS_KEPT: usize = 1024;
 pub const WORKSPACES_MAX: usize = 256;
 /// Panes of the registry, over all workspaces: an event may carry every pane of a session.
 pub const PANES_MAX: usize = 4096;
+
+/// Panes that the server made by itself, of sessions without a terminal: the one that ended first leaves first.
+pub const ENDED_PANES_MAX: usize = 64;
 
 /// Longest id or name of a workspace or pane, in bytes. A sessionId fits, since it names a pane's resource.
 pub const NAME_BYTES_MAX: usize = 1024;
@@ -248,6 +293,11 @@ pub const SIDEBAND_PATIENCE_MAX: Duration = Duration::from_secs(60);
 /// Events that a script has not read; above it, new ones are dropped.
 pub const SIDEBAND_EVENT_BYTES_MAX: usize = 64 << 10;
 
+/// Capacity of the pipes behind descriptors 3, 4 and 5, and what is taken from each in one turn: the whole of
+/// it, so that a row that was written before some bytes is read before them. The pipes of 1,000 terminals stay
+/// below what one user may have until each new pipe of his is a small one (`fs.pipe-user-pages-soft`, 16,384).
+pub const SIDEBAND_PIPE_BYTES: [usize; 3] = [16 << 10, 32 << 10, 4 << 10];
+
 // ---- metadata ----
 
 /// Terminals are looked at this often, while there is somebody to tell.
@@ -270,12 +320,27 @@ pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
 pub const PARENT_DIRECTORIES_MAX: usize = 64;
 /// Scripts, binaries or features of one manifest that are told.
 pub const MANIFEST_ENTRIES_MAX: usize = 200;
+/// Two looks this far apart tell how much CPU is used meanwhile, when somebody asks who did not follow.
+pub const METADATA_FIRST_INTERVAL: Duration = Duration::from_millis(250);
+/// `git status` processes at once.
+pub const GIT_RUNNING_MAX: usize = 2;
+/// One that takes longer is killed: a tree on a network, or one of millions of files.
+pub const GIT_TIME_MAX: Duration = Duration::from_secs(5);
+/// A tree in whose terminals nothing happened is looked at this often at most: other programs change files too.
+pub const GIT_QUIET_INTERVAL: Duration = Duration::from_secs(5);
+/// All quiet trees together take one part in this many of a core: 1 %.
+pub const GIT_QUIET_SHARE: u32 = 100;
+/// All trees whose terminals are busy take one part in this many: 5 %.
+pub const GIT_BUSY_SHARE: u32 = 20;
+/// However long one takes, it is looked at after this long.
+pub const GIT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 /// Output of `git status` that is read; a tree with more changes has its counts cut.
 pub const GIT_STATUS_BYTES_MAX: usize = 1 << 20;
 
 const _: () = assert!(PANEL_BYTES_MAX <= SURFACE_PANEL_BYTES_MAX);
 const _: () = assert!(SURFACE_PANEL_BYTES_MAX <= PANEL_BYTES_ALL_MAX);
 const _: () = assert!(SIDEBAND_LINE_BYTES_MAX <= SIDEBAND_ROW_BYTES_MAX);
+const _: () = assert!(SIDEBAND_PIPE_BYTES[0] + SIDEBAND_PIPE_BYTES[1] <= READ_BYTES);
 const _: () = assert!(SIDEBAND_STILL.as_millis() < SIDEBAND_PATIENCE.as_millis());
 const _: () = assert!(SIDEBAND_PATIENCE.as_millis() <= SIDEBAND_PATIENCE_MAX.as_millis());
 
@@ -394,6 +459,8 @@ const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLA
 const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
+const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES + READ_BYTES < REPLAY_BYTES);
 const _: () = assert!(READ_BYTES <= PTY_BITE_BYTES);

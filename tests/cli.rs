@@ -292,7 +292,7 @@ fn help_completions_and_manual_name_every_verb() {
 }
 
 #[test]
-fn a_wrong_command_line_is_exit_code_2_and_a_failure_is_one_line_and_1() {
+fn a_wrong_command_line_is_exit_code_2_and_a_failure_is_one_line_and_1_or_3_without_a_server() {
     let nowhere = Path::new("/nonexistent/wharf.sock");
     for args in [
         &["frobnicate"][..],
@@ -314,7 +314,8 @@ fn a_wrong_command_line_is_exit_code_2_and_a_failure_is_one_line_and_1() {
     ] {
         let output = command(args, nowhere).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{args:?}: {error}");
+        let code = if says.contains("wharf serve") { 3 } else { 1 };
+        assert_eq!((output.status.code(), error.lines().count()), (Some(code), 1), "{args:?}: {error}");
         assert!(error.starts_with("wharf: ") && error.contains(says), "{args:?}: {error}");
     }
 }

@@ -104,6 +104,48 @@ fn a_child_has_three_descriptors_even_when_the_server_inherited_more() {
 }
 
 #[test]
+fn a_child_with_channels_has_three_descriptors_more_and_we_the_other_ends() {
+    let _alone = alone();
+    let before = proc::open_descriptors().unwrap();
+    let script = "ls /proc/$$/fd; echo rows >&3; echo data >&4; read -r line <&5; echo got $line";
+    let mut child = spawn::spawn_with_channels(&shell(script), 80, 24).unwrap();
+    assert_eq!(proc::open_descriptors().unwrap(), before + 4);
+    let mut channels = child.channels.take().unwrap();
+    channels.events.write_all(b"an event\n").unwrap();
+    let (output, exit) = finish(child);
+    assert_eq!(
+        output.split_whitespace().collect::<Vec<_>>(),
+        ["0", "1", "2", "3", "4", "5", "got", "an", "event"]
+    );
+    assert_eq!(exit, Exit::Code(0));
+    for (mut pipe, text) in [(channels.rows, "rows\n"), (channels.data, "data\n")] {
+        let mut read = String::new();
+        pipe.read_to_string(&mut read).unwrap();
+        assert_eq!(read, text);
+    }
+    // Nobody can read it any more; the next child has pipes of its own.
+    assert_eq!(channels.events.write(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(descriptors_of_a_child(), ["0", "1", "2"]);
+}
+
+#[test]
+fn the_pipes_of_a_child_never_block_us() {
+    let _alone = alone();
+    let mut child = spawn::spawn_with_channels(&shell("read line"), 80, 24).unwrap();
+    let mut channels = child.channels.take().unwrap();
+    for pipe in [&mut channels.rows, &mut channels.data] {
+        assert_eq!(pipe.read(&mut [0; 16]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+    let mut taken = 0;
+    while let Ok(count) = channels.events.write(&[b'x'; 4096]) {
+        taken += count;
+        assert!(taken < 1 << 20, "nobody reads, yet everything is taken");
+    }
+    pty::write(&child.master, b"\n").unwrap();
+    finish(child);
+}
+
+#[test]
 fn a_child_starts_where_it_was_asked_to_with_the_arguments_and_the_environment_it_was_given() {
     let _alone = alone();
     let place = TempDir::new();
@@ -174,6 +216,7 @@ fn failed_starts_leave_no_descriptor_and_no_zombie() {
         let (path, cwd) = if turn % 2 == 0 { ("/nonexistent", "/") } else { ("/bin/sh", "/nonexistent") };
         let program = Program { path: path.into(), arg0: None, args: vec![], env: vec![], cwd: cwd.into() };
         assert!(spawn::spawn(&program, 80, 24).is_err());
+        assert!(spawn::spawn_with_channels(&program, 80, 24).is_err());
     }
     assert_eq!(proc::open_descriptors().unwrap(), before);
     assert_eq!(spawn::reap(), None);
@@ -416,7 +459,7 @@ fn an_accepted_tcp_connection_is_tuned_and_knows_both_ends_and_the_peers_user() 
         assert!(stream.nodelay().unwrap());
         assert_eq!(
             socket2::SockRef::from(&stream).tcp_notsent_lowat().unwrap(),
-            wharf::limits::NOTSENT_LOWAT_BYTES
+            wharf::limits::UNSENT_BYTES_FIRST as u32
         );
         assert_eq!(proc::tcp_owner(local, remote), Some(proc::own_uid()));
         drop(client);
@@ -819,7 +862,7 @@ fn helper_starved() {
     let mut started = None;
     for room in used + 2.. {
         limit_to(room);
-        let result = spawn::spawn(&shell("exit 0"), 80, 24);
+        let result = spawn::spawn_with_channels(&shell("exit 0"), 80, 24);
         limit_to(1024.min(maximum.unwrap_or(1024)));
         let open = u64::try_from(proc::open_descriptors().unwrap()).unwrap();
         match result {

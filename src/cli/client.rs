@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use serde_json::{Value, json};
 
-use super::values;
+use super::{Failure, values};
 use crate::config;
 use crate::limits::{CLI_ANSWER_TIME_MAX, CLI_CONNECT_TIME_MAX};
 use crate::os::proc;
@@ -178,7 +178,7 @@ impl Endpoint {
         }
     }
 
-    fn connect(&self) -> Result<Stream, String> {
+    fn connect(&self) -> Result<Stream, Failure> {
         let stream = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).and_then(|stream| {
                 stream.set_read_timeout(Some(CLI_ANSWER_TIME_MAX))?;
@@ -200,7 +200,7 @@ impl Endpoint {
                 result
             }
         };
-        stream.map_err(|error| self.unreachable(&error))
+        stream.map_err(|error| Failure::NoServer(self.unreachable(&error)))
     }
 
     /// What to do when the server cannot be reached.
@@ -221,13 +221,18 @@ impl Endpoint {
     }
 
     /// One request and its answer. An answer that is no success is an error, in the server's words.
-    pub(super) fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
+    pub(super) fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
         let (status, value) = self.ask(method, path, body)?;
-        if (200..300).contains(&status) { Ok(value) } else { Err(refusal(status, &value)) }
+        if (200..300).contains(&status) { Ok(value) } else { Err(refusal(status, &value).into()) }
     }
 
     /// One request; the status and the JSON of the answer, null when there is none.
-    pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Value), String> {
+    pub(super) fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value), Failure> {
         let mut stream = self.connect()?;
         let body = body.map(|body| body.to_string().into_bytes());
         let authorization = self.authorization();
@@ -263,13 +268,10 @@ impl Endpoint {
                 Ok(n) => input.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    return Err(format!(
-                        "{} has not answered for {} s",
-                        self.name(),
-                        CLI_ANSWER_TIME_MAX.as_secs()
-                    ));
+                    let seconds = CLI_ANSWER_TIME_MAX.as_secs();
+                    return Err(format!("{} has not answered for {seconds} s", self.name()).into());
                 }
-                Err(error) => return Err(format!("lost {}: {error}", self.name())),
+                Err(error) => return Err(format!("lost {}: {error}", self.name()).into()),
             }
         }
     }
@@ -283,7 +285,7 @@ impl Endpoint {
 
     /// The terminal that the user means: by session id (the live one first), by id, or by the unique
     /// beginning of an id.
-    pub(super) fn find(&self, target: &str) -> Result<Value, String> {
+    pub(super) fn find(&self, target: &str) -> Result<Value, Failure> {
         let list = self.terminals()?;
         let field = |terminal: &Value, name: &str| terminal[name].as_str().unwrap_or_default().to_owned();
         let mut by_session: Vec<&Value> =
@@ -299,19 +301,20 @@ impl Endpoint {
         match by_id[..] {
             [terminal] => Ok(terminal.clone()),
             [] => {
-                Err(format!("no session '{target}'; `wharf ls` lists them, `wharf new -s {target}` makes it"))
+                let how = format!("`wharf ls` lists them, `wharf new -s {target}` makes it");
+                Err(format!("no session '{target}'; {how}").into())
             }
-            _ => Err(format!("'{target}' is the beginning of several ids; give more of it")),
+            _ => Err(format!("'{target}' is the beginning of several ids; give more of it").into()),
         }
     }
 
     /// The id of [`Endpoint::find`].
-    pub(super) fn find_id(&self, target: &str) -> Result<String, String> {
+    pub(super) fn find_id(&self, target: &str) -> Result<String, Failure> {
         let terminal = self.find(target)?;
         terminal["id"]
             .as_str()
             .map(str::to_owned)
-            .ok_or_else(|| format!("{} is no wharf server", self.name()))
+            .ok_or_else(|| format!("{} is no wharf server", self.name()).into())
     }
 
     /// The Unix socket, if that is the way.
@@ -323,7 +326,7 @@ impl Endpoint {
     }
 
     /// All terminals, as the server describes them.
-    pub(super) fn terminals(&self) -> Result<Vec<Value>, String> {
+    pub(super) fn terminals(&self) -> Result<Vec<Value>, Failure> {
         let answer = self.request("GET", "/v1/terminals", None)?;
         let list = match answer {
             Value::Array(list) => Some(list),
@@ -332,7 +335,7 @@ impl Endpoint {
                 _ => None,
             },
         };
-        list.ok_or_else(|| format!("{} is no wharf server", self.name()))
+        list.ok_or_else(|| format!("{} is no wharf server", self.name()).into())
     }
 }
 

@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgGroup, Command, ValueHint, value_parser};
 
-use super::keys;
 use super::values;
+use super::{ht_command, keys};
 use crate::limits;
 
 /// The whole command line.
@@ -28,6 +28,7 @@ pub(super) fn command() -> Command {
              \x20 wharf run -s build -- make           run a command here, shown on the server too\n\
              \x20 wharf send work --enter 'make test'  type into a session from a script\n\
              \x20 wharf screen work                    print what it shows\n\
+             \x20 wharf ht set-status build green      tell whoever looks; inside wharf `ht` is enough\n\
              \n\
              Environment:\n\
              \x20 WHARF_SOCKET   Unix socket of the server (shells inside wharf have it set)\n\
@@ -36,7 +37,7 @@ pub(super) fn command() -> Command {
              \x20 WHARF_LOG      error, warn (default), info or debug; the log goes to stderr\n\
              \n\
              Exit codes: 0; 1 for an error, of which one line says what to do; 2 for a wrong\n\
-             command line. `attach` and `run` exit with the program's code, 128+n after signal n.",
+             command line; 3 when there is no server. `attach` and `run` exit with the program's code, 128+n after signal n.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -50,17 +51,22 @@ pub(super) fn command() -> Command {
             screen(),
             send(),
             kill(),
+            ht_command::ht(),
             token(),
             completions(),
             man(),
         ])
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
+pub(super) fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-fn option(name: &'static str, value: &'static str, help: impl Into<clap::builder::StyledStr>) -> Arg {
+pub(super) fn option(
+    name: &'static str,
+    value: &'static str,
+    help: impl Into<clap::builder::StyledStr>,
+) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
@@ -73,7 +79,7 @@ fn count(name: &'static str, value: &'static str, help: String, from: usize, to:
 }
 
 /// Which server a client verb talks to.
-fn connected(command: Command) -> Command {
+pub(super) fn connected(command: Command) -> Command {
     command
         .arg(
             path("socket", "PATH", ValueHint::FilePath, "Unix socket of the server [env: WHARF_SOCKET]")
@@ -179,6 +185,7 @@ fn serve() -> Command {
             ),
             path("shell", "PATH", ValueHint::ExecutablePath, "Shell when a request names none [default: $SHELL]"),
             flag("no-shell-integration", "Start shells without prompt marks and titles"),
+            flag("no-sideband", "Start shells without descriptors 3, 4 and 5, on which scripts draw panels"),
         ])
 }
 
@@ -363,7 +370,13 @@ fn completions() -> Command {
              \x20 wharf completions bash > ~/.local/share/bash-completion/completions/wharf\n\
              \x20 wharf completions zsh > ~/.zfunc/_wharf            with ~/.zfunc in fpath\n\
              \x20 wharf completions fish > ~/.config/fish/completions/wharf.fish\n\
-             \x20 wharf completions elvish >> ~/.config/elvish/rc.elv",
+             \x20 wharf completions elvish >> ~/.config/elvish/rc.elv\n\
+             \x20 wharf completions --program ht bash > ~/.local/share/bash-completion/completions/ht",
+        )
+        .arg(
+            option("program", "NAME", "For the program under this name")
+                .default_value("wharf")
+                .value_parser(PossibleValuesParser::new(["wharf", "ht"])),
         )
         .arg(
             Arg::new("shell")

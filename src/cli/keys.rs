@@ -56,8 +56,32 @@ const NAMED: &[(&str, Base)] = &[
     ("f12", Base::Tilde(24)),
 ];
 
+const MODIFIERS: [(&str, u8); 7] =
+    [("c", CTRL), ("ctrl", CTRL), ("m", ALT), ("alt", ALT), ("meta", ALT), ("s", SHIFT), ("shift", SHIFT)];
+
+/// Other names of keys: those of tmux, and those with a dash.
+const ALIASES: [(&str, &str); 16] = [
+    ("btab", "tab"),
+    ("ppage", "pageup"),
+    ("pgup", "pageup"),
+    ("page-up", "pageup"),
+    ("npage", "pagedown"),
+    ("pgdn", "pagedown"),
+    ("page-down", "pagedown"),
+    ("ic", "insert"),
+    ("ins", "insert"),
+    ("dc", "delete"),
+    ("del", "delete"),
+    ("arrow-up", "up"),
+    ("arrow-down", "down"),
+    ("arrow-left", "left"),
+    ("arrow-right", "right"),
+    ("cr", "enter"),
+];
+
 impl Key {
-    /// Parses `C-c`, `^C`, `ctrl-c`, `M-x`, `alt-x`, `S-Tab`, `Up`, `F5`, or a single character.
+    /// Parses `C-c`, `^C`, `ctrl-c`, `ctrl+c`, `M-x`, `alt-x`, `S-Tab`, `Up`, `arrow-up`, `F5`, or a single
+    /// character.
     ///
     /// # Errors
     /// A message that says which names there are.
@@ -65,13 +89,13 @@ impl Key {
         let (mut rest, mut modifiers) = (name, 0);
         loop {
             let lower = rest.to_ascii_lowercase();
-            let prefix =
-                [("c-", CTRL), ("ctrl-", CTRL), ("m-", ALT), ("alt-", ALT), ("s-", SHIFT), ("shift-", SHIFT)]
-                    .into_iter()
-                    .find(|(prefix, _)| lower.len() > prefix.len() && lower.starts_with(prefix));
+            let prefix = MODIFIERS.into_iter().find(|(prefix, _)| {
+                let after = lower.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(['-', '+']));
+                after.is_some_and(|rest| !rest.is_empty())
+            });
             if let Some((prefix, modifier)) = prefix {
                 modifiers |= modifier;
-                rest = &rest[prefix.len()..];
+                rest = &rest[prefix.len() + 1..];
             } else if rest.len() > 1 && rest.starts_with('^') {
                 modifiers |= CTRL;
                 rest = &rest[1..];
@@ -80,6 +104,9 @@ impl Key {
             }
         }
         let lower = rest.to_ascii_lowercase();
+        let lower =
+            ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(lower.as_str(), |(_, name)| name);
+        modifiers |= if rest.eq_ignore_ascii_case("btab") { SHIFT } else { 0 };
         let mut characters = rest.chars();
         let base = match (characters.next(), characters.next()) {
             (Some(character), None) => Base::Char(character),
@@ -100,8 +127,16 @@ impl Key {
 
     /// What a terminal in its default modes sends; empty when it sends nothing for this key.
     pub(super) fn bytes(self) -> Vec<u8> {
+        self.bytes_in(false)
+    }
+
+    /// What a terminal sends whose program has switched to application cursor keys (DECCKM), or has not.
+    pub(super) fn bytes_in(self, application_cursor: bool) -> Vec<u8> {
         let Key { base, modifiers } = self;
         match base {
+            Base::Letter(last @ b'A'..=b'H') if modifiers == 0 && application_cursor => {
+                vec![0x1b, b'O', last]
+            }
             Base::Char('\t') if modifiers & SHIFT != 0 => b"\x1b[Z".to_vec(),
             Base::Char(character) => {
                 let mut bytes = Vec::new();
@@ -231,12 +266,26 @@ mod tests {
             ("Delete", "\x1b[3~"),
             ("^", "^"),
             ("-", "-"),
+            ("+", "+"),
             ("C--", ""),
+            ("ctrl+c", "\x03"),
+            ("Ctrl+Shift+Up", "\x1b[1;6A"),
+            ("alt+x", "\x1bx"),
+            ("arrow-left", "\x1b[D"),
+            ("page-up", "\x1b[5~"),
+            ("PPage", "\x1b[5~"),
+            ("DC", "\x1b[3~"),
+            ("BTab", "\x1b[Z"),
+            ("C-+", ""),
         ] {
             let sent = Key::parse(name).map(Key::bytes).unwrap_or_default();
             assert_eq!(String::from_utf8(sent).unwrap(), bytes, "{name}");
         }
         assert!(Key::parse("Foo").unwrap_err().contains("'Foo'"));
+        for (name, bytes) in [("Up", "\x1bOA"), ("Home", "\x1bOH"), ("C-Up", "\x1b[1;5A"), ("F1", "\x1bOP")] {
+            let sent = Key::parse(name).unwrap().bytes_in(true);
+            assert_eq!(String::from_utf8(sent).unwrap(), bytes, "{name} with application cursor keys");
+        }
     }
 
     #[test]

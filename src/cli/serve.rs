@@ -53,7 +53,9 @@ fn config(options: &ArgMatches) -> Result<Config, String> {
     config.upload_bytes = options.get_one("upload-bytes").copied().unwrap_or(config.upload_bytes);
     config.linger = options.get_one::<Duration>("linger").copied().unwrap_or(config.linger);
     config.shell = options.get_one::<PathBuf>("shell").cloned();
+    config.ht = std::env::current_exe().ok();
     config.shell_integration = !options.get_flag("no-shell-integration");
+    config.sideband = !options.get_flag("no-sideband");
     Ok(config)
 }
 
@@ -75,13 +77,15 @@ mod tests {
             config.listen,
             [ListenAddr::Tcp("127.0.0.1:3000".parse().unwrap()), ListenAddr::Unix("/r/wharf.sock".into())]
         );
-        assert_eq!((config.base_path.as_str(), config.shell, config.shell_integration), ("", None, true));
+        assert_eq!((config.base_path.as_str(), config.shell), ("", None));
+        assert!(config.shell_integration && config.sideband);
     }
 
     #[test]
     fn every_flag_arrives() {
         let flags = "--listen [::1]:0 --listen unix:/x.sock --base-path /a/b --host h1 --host h2 --replay-bytes 4194304 \
-            --scrollback 0 --linger 2h --max-terminals 7 --upload-bytes 0 --shell /bin/sh --no-shell-integration";
+            --scrollback 0 --linger 2h --max-terminals 7 --upload-bytes 0 --shell /bin/sh --no-shell-integration \
+            --no-sideband";
         let config = parsed(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert_eq!(config.listen.len(), 3);
         assert_eq!(config.listen[1], ListenAddr::Unix("/x.sock".into()));
@@ -91,7 +95,10 @@ mod tests {
         );
         assert_eq!((config.replay_bytes, config.scrollback_lines, config.terminals_max), (4 << 20, 0, 7));
         assert_eq!((config.linger, config.upload_bytes), (Duration::from_secs(7200), 0));
-        assert_eq!((config.shell, config.shell_integration), (Some("/bin/sh".into()), false));
+        assert_eq!(
+            (config.shell, config.shell_integration, config.sideband),
+            (Some("/bin/sh".into()), false, false)
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::client::{Endpoint, ServerUrl, absolute, encode, hex, random};
 use super::keyboard::whole_characters;
 use super::keys::Key;
 use super::table::{duration_text, table, unix_seconds};
-use super::{Failure, command, complain, print, print_bytes, tty};
+use super::{Failure, command, complain, ht_command, print, print_bytes, tty};
 use crate::config::{check_token, read_token_file};
 use crate::limits::CLI_SEND_BYTES_MAX;
 use crate::terminal::GridSize;
@@ -197,7 +197,7 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn pieces(mut text: &str) -> Vec<&str> {
+pub(super) fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
         let (piece, rest) =
@@ -289,7 +289,10 @@ pub(super) fn completions(options: &ArgMatches) -> Result<u8, Failure> {
         _ => Shell::Bash,
     };
     let mut script = Vec::new();
-    generate(shell, &mut command::command(), "wharf", &mut script);
+    match options.get_one::<String>("program").map(String::as_str) {
+        Some("ht") => generate(shell, &mut ht_command::ht(), "ht", &mut script),
+        _ => generate(shell, &mut command::command(), "wharf", &mut script),
+    }
     print_bytes(&script)?;
     Ok(0)
 }
@@ -305,8 +308,7 @@ pub(super) fn man() -> Result<u8, Failure> {
     man.render_name_section(&mut page).map_err(failed)?;
     man.render_synopsis_section(&mut page).map_err(failed)?;
     man.render_description_section(&mut page).map_err(failed)?;
-    for verb in command.get_subcommands() {
-        let title = format!("wharf {}", verb.get_name());
+    for (title, verb) in verbs_below("wharf", &command) {
         page.extend_from_slice(format!(".SH \"{}\"\n", title.to_uppercase()).as_bytes());
         let man = clap_mangen::Man::new(verb.clone().display_name(title));
         let mut part = Vec::new();
@@ -323,6 +325,16 @@ pub(super) fn man() -> Result<u8, Failure> {
     man.render_version_section(&mut page).map_err(failed)?;
     print_bytes(&page)?;
     Ok(0)
+}
+
+/// Every verb with its whole name, and those of verbs that have some.
+fn verbs_below<'a>(name: &str, command: &'a clap::Command) -> Vec<(String, &'a clap::Command)> {
+    let below = |verb: &'a clap::Command| {
+        let name = format!("{name} {}", verb.get_name());
+        let inner = verbs_below(&name, verb);
+        std::iter::once((name, verb)).chain(inner)
+    };
+    command.get_subcommands().flat_map(below).collect()
 }
 
 /// The text after the options, under its right name and with its lines as they are.

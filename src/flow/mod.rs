@@ -6,6 +6,7 @@
 
 mod deadlines;
 mod follower;
+mod link;
 mod outbound;
 mod pace;
 mod stream;
@@ -13,6 +14,7 @@ mod token_bucket;
 
 pub use deadlines::Deadlines;
 pub use follower::{Follower, Step};
+pub use link::Link;
 pub use outbound::Outbound;
 pub use pace::Pace;
 pub(crate) use stream::cut;

@@ -1,6 +1,12 @@
 //! Bytes that one socket, or one PTY, has not taken.
 
-use crate::limits::{OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW};
+use std::ops::Range;
+
+use super::Link;
+use crate::limits::{
+    OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTBOUND_BYTES_SLOWEST, OUTBOUND_TIME, OUTPUT_FRAME_BYTES_FIRST,
+    OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_TIME,
+};
 
 /// A queue of bytes with one bit of hysteresis: full from its high mark until down at its low one.
 ///
@@ -10,9 +16,13 @@ use crate::limits::{OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW};
 pub struct Outbound {
     bytes: Vec<u8>,
     taken: usize,
+    /// Bytes that left and are not in `bytes` any more.
+    gone: u64,
     full: bool,
     high: usize,
     low: usize,
+    /// How fast the socket takes them.
+    pub link: Link,
 }
 
 impl Default for Outbound {
@@ -24,7 +34,38 @@ impl Default for Outbound {
 impl Outbound {
     /// An empty queue with these marks, in bytes.
     pub fn new(high: usize, low: usize) -> Outbound {
-        Outbound { bytes: Vec::new(), taken: 0, full: false, high, low }
+        Outbound { bytes: Vec::new(), taken: 0, gone: 0, full: false, high, low, link: Link::default() }
+    }
+
+    /// Once it is known how fast the socket takes bytes, the queue is short in time, not only in bytes.
+    pub fn adapt(&mut self) {
+        if let Some(bytes) = self.link.bytes_in(OUTBOUND_TIME) {
+            self.high = bytes.clamp(OUTBOUND_BYTES_SLOWEST, OUTBOUND_BYTES_HIGH);
+            self.low = OUTBOUND_BYTES_LOW.min(self.high / 2);
+        }
+    }
+
+    /// How much output the next frame may carry: a frame that has begun to leave cannot be taken back, and
+    /// what comes after it waits for all of it.
+    pub fn frame_bytes_max(&self) -> usize {
+        match self.link.bytes_in(OUTPUT_FRAME_TIME) {
+            Some(bytes) => bytes.clamp(OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_BYTES_MAX),
+            None if self.is_empty() => OUTPUT_FRAME_BYTES_MAX,
+            None => OUTPUT_FRAME_BYTES_FIRST,
+        }
+    }
+
+    /// The place of the next byte that the socket takes, and of the next one that is put. Places count the
+    /// bytes of the queue's whole life.
+    pub fn places(&self) -> Range<u64> {
+        self.gone + self.taken as u64..self.gone + self.bytes.len() as u64
+    }
+
+    /// Takes back what was put at these places, none of which has left.
+    pub fn take_back(&mut self, places: Range<u64>) {
+        assert!(self.places().start <= places.start, "the socket has taken it");
+        self.bytes.drain((places.start - self.gone) as usize..(places.end - self.gone) as usize);
+        self.full &= self.waiting().len() > self.low;
     }
 
     /// What the socket has not taken, oldest first.
@@ -42,6 +83,11 @@ impl Outbound {
         self.full
     }
 
+    /// Counts as full until it is down at its low mark, whatever has been put.
+    pub fn wait_for_low(&mut self) {
+        self.full = self.waiting().len() > self.low;
+    }
+
     /// Lets `put` append bytes. The mark is looked at afterwards: one frame may pass it.
     pub fn put<T>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let answer = put(&mut self.bytes);
@@ -55,6 +101,7 @@ impl Outbound {
         self.taken += n;
         if self.taken * 2 >= self.bytes.len() {
             self.bytes.drain(..self.taken);
+            self.gone += self.taken as u64;
             self.taken = 0;
         }
         let drained = self.full && self.waiting().len() <= self.low;
@@ -64,12 +111,16 @@ impl Outbound {
 
     /// Nobody will take what waits.
     pub fn abandon(&mut self) {
-        *self = Outbound::new(self.high, self.low);
+        self.gone = self.places().end;
+        self.bytes = Vec::new();
+        self.taken = 0;
+        self.full = false;
     }
 
     /// An empty queue gives its memory back; a large one would otherwise cost for ever what it cost once.
     pub fn give_back(&mut self) -> Vec<u8> {
         debug_assert!(self.is_empty());
+        self.gone += self.taken as u64;
         self.taken = 0;
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
@@ -100,6 +151,28 @@ mod tests {
         assert!(queue.take(1), "down at the low mark");
         assert!(!queue.is_full());
         assert_eq!(queue.waiting(), b"89ab");
+    }
+
+    #[test]
+    fn what_has_not_begun_to_leave_can_be_taken_back() {
+        let mut queue = Outbound::new(10, 4);
+        let put = |queue: &mut Outbound, bytes: &[u8]| {
+            let from = queue.places().end;
+            queue.put(|out| out.extend_from_slice(bytes));
+            from..queue.places().end
+        };
+        put(&mut queue, b"first,");
+        queue.take(5);
+        let second = put(&mut queue, b"second,");
+        put(&mut queue, b"an answer,");
+        let third = put(&mut queue, b"third");
+        assert!(queue.is_full());
+        queue.take_back(third);
+        queue.take_back(second);
+        assert_eq!(queue.waiting(), b",an answer,");
+        assert!(queue.is_full());
+        assert!(queue.take(8));
+        assert_eq!(queue.places(), 13..16);
     }
 
     #[test]

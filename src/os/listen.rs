@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::limits::{LISTEN_BACKLOG, NOTSENT_LOWAT_BYTES, SILENCE_MAX, SOCKET_PATH_BYTES_MAX};
+use crate::limits::{LISTEN_BACKLOG, SILENCE_MAX, SOCKET_PATH_BYTES_MAX, UNSENT_BYTES_FIRST};
 use crate::os::proc;
 
 /// Where the server listens.
@@ -407,11 +407,28 @@ pub fn accept_failure(error: &io::Error) -> AcceptFailure {
     }
 }
 
+/// How many bytes the kernel takes that it cannot send yet (`TCP_NOTSENT_LOWAT`, tcp(7)).
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn set_unsent_bytes_max(stream: impl AsFd, bytes: usize) -> io::Result<()> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    socket2::SockRef::from(&stream).set_tcp_notsent_lowat(bytes)
+}
+
+/// How many bytes the kernel takes that a local peer has not read (`SO_SNDBUF`, unix(7)).
+///
+/// # Errors
+/// What setsockopt(2) says.
+pub fn set_send_buffer_bytes(stream: impl AsFd, bytes: usize) -> io::Result<()> {
+    Ok(sockopt::set_socket_send_buffer_size(stream, bytes)?)
+}
+
 /// Settings of an accepted TCP connection: small frames go at once, the backlog waits with us and not in the
 /// kernel, and a peer that vanished is noticed as soon as the protocols would notice.
 pub fn tune(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    socket2::SockRef::from(stream).set_tcp_notsent_lowat(NOTSENT_LOWAT_BYTES)?;
+    set_unsent_bytes_max(stream, UNSENT_BYTES_FIRST)?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, SILENCE_MAX)?;
     let millis = u32::try_from(SILENCE_MAX.as_millis()).unwrap_or(u32::MAX);

@@ -74,6 +74,16 @@ impl Sampler {
         self.listening = proc::tcp_listening();
     }
 
+    /// When the last look began; `None` before the first.
+    pub fn began_at(&self) -> Option<Instant> {
+        self.began_at
+    }
+
+    /// Whether there was a look before the last one, which tells how much CPU was used since.
+    pub fn knows_cpu(&self) -> bool {
+        self.seconds > 0.0
+    }
+
     /// Looks at so many more entries; whether the look is done.
     pub fn advance(&mut self, entries_max: usize) -> bool {
         let Some(entries) = &mut self.entries else { return true };
@@ -180,8 +190,17 @@ pub struct Manifests<T> {
     known: HashMap<PathBuf, (Stamp, Option<T>)>,
 }
 
-/// A file that was changed has another one.
-type Stamp = (u64, u64, i64, i64);
+/// A file that was changed has another one: inode, length, seconds and nanoseconds of its last change.
+pub type Stamp = (u64, u64, i64, i64);
+
+fn stamp_of(meta: &fs::Metadata) -> Stamp {
+    (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec())
+}
+
+/// The stamp of the file at a path; `None` when there is none.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    fs::metadata(path).ok().map(|meta| stamp_of(&meta))
+}
 
 /// Files remembered; above it all are forgotten and read again.
 const MANIFESTS_KEPT: usize = 256;
@@ -198,7 +217,7 @@ impl<T: Clone> Manifests<T> {
         let path = nearest(directory, self.name)?;
         let meta =
             fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= MANIFEST_BYTES_MAX)?;
-        let stamp = (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
+        let stamp = stamp_of(&meta);
         if let Some((_, parsed)) = self.known.get(&path).filter(|(known, _)| *known == stamp) {
             return parsed.clone();
         }
@@ -212,7 +231,7 @@ impl<T: Clone> Manifests<T> {
 }
 
 /// A regular file's bytes. It may have become a FIFO since it was looked at: that must not block.
-fn read_file(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
     let file =
         fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     file.metadata().ok().filter(fs::Metadata::is_file)?;

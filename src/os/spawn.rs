@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use rustix::process::{Pid, WaitOptions, kill_process, kill_process_group};
 
 pub use rustix::process::Signal;
 
-use crate::limits::KILL_ROUNDS_MAX;
+use crate::limits::{KILL_ROUNDS_MAX, SIDEBAND_PIPE_BYTES};
 use crate::os::{proc, pty};
 
 /// What to run.
@@ -42,6 +42,20 @@ pub struct Child {
     pub master: OwnedFd,
     /// Process, process group and session id in one number.
     pub pid: i32,
+    /// Those of [`spawn_with_channels`].
+    pub channels: Option<Channels>,
+}
+
+/// Our ends of the pipes that are a child's descriptors 3, 4 and 5. None of them blocks, and a writer of the child
+/// does once a pipe is full.
+#[derive(Debug)]
+pub struct Channels {
+    /// What the child writes to 3.
+    pub rows: PipeReader,
+    /// What the child writes to 4.
+    pub data: PipeReader,
+    /// What the child reads from 5.
+    pub events: PipeWriter,
 }
 
 /// Which part of starting a program failed.
@@ -105,6 +119,41 @@ impl std::error::Error for SpawnError {}
 /// own parent left), the server's first limit of descriptors. Waits until the program has been executed,
 /// so a failed `exec` is an error here, and leaves no descriptor and no process behind then.
 pub fn spawn(program: &Program, cols: u16, rows: u16) -> Result<Child, SpawnError> {
+    start(program, cols, rows, None)
+}
+
+/// The same, with [`Channels`], which whatever the program starts inherits.
+pub fn spawn_with_channels(program: &Program, cols: u16, rows: u16) -> Result<Child, SpawnError> {
+    let failed = |error| SpawnError { failed: Failed::Process, error };
+    let [rows_bytes, data_bytes, events_bytes] = SIDEBAND_PIPE_BYTES;
+    let (rows_in, rows_out) = pipe(rows_bytes).map_err(failed)?;
+    let (data_in, data_out) = pipe(data_bytes).map_err(failed)?;
+    let (events_in, events_out) = pipe(events_bytes).map_err(failed)?;
+    let channels = Channels { rows: rows_in, data: data_in, events: events_out };
+    for ours in [channels.rows.as_fd(), channels.data.as_fd(), channels.events.as_fd()] {
+        rustix::io::ioctl_fionbio(ours, true).map_err(|errno| failed(errno.into()))?;
+    }
+    // The child's ends get numbers above those that they have there, so that giving one its number closes no
+    // other. With the originals, which stay open, none of those is left for the pipe that reports a failed `exec`.
+    let moved = |end: BorrowedFd<'_>| {
+        rustix::io::fcntl_dupfd_cloexec(end, CHANNELS_END).map_err(|errno| failed(errno.into()))
+    };
+    let theirs = [moved(rows_out.as_fd())?, moved(data_out.as_fd())?, moved(events_in.as_fd())?];
+    let child = start(program, cols, rows, Some(theirs.each_ref().map(OwnedFd::as_raw_fd)))?;
+    Ok(Child { channels: Some(channels), ..child })
+}
+
+/// The first descriptor above those of a child with channels.
+const CHANNELS_END: RawFd = 6;
+
+fn pipe(bytes: usize) -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    // Only a saving: a user who has many pipes already gets small ones anyway.
+    let _ = rustix::pipe::fcntl_setpipe_size(&writer, bytes);
+    Ok((reader, writer))
+}
+
+fn start(program: &Program, cols: u16, rows: u16, channels: Option<[RawFd; 3]>) -> Result<Child, SpawnError> {
     let no_terminal = |error| SpawnError { failed: Failed::Terminal, error };
     let (master, slave) = pty::open(cols, rows).map_err(no_terminal)?;
     let input = slave.try_clone().map_err(no_terminal)?;
@@ -117,16 +166,16 @@ pub fn spawn(program: &Program, cols: u16, rows: u16) -> Result<Child, SpawnErro
         command.arg0(arg0);
     }
     command.env("PWD", &program.cwd).envs(program.env.iter().map(|(name, value)| (name, value)));
-    prepare_in_child(&mut command);
+    prepare_in_child(&mut command, channels);
     match command.spawn() {
-        Ok(child) => Ok(Child { master, pid: child.id().cast_signed() }),
+        Ok(child) => Ok(Child { master, pid: child.id().cast_signed(), channels: None }),
         Err(error) => Err(SpawnError { failed: blame(program, &error), error }),
     }
 }
 
 /// What happens in the child between `fork` and `exec`, after its standard streams are the terminal.
 #[allow(unsafe_code)]
-fn prepare_in_child(command: &mut Command) {
+fn prepare_in_child(command: &mut Command, channels: Option<[RawFd; 3]>) {
     let descriptor_limit = proc::descriptor_limit_at_start();
     // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock, and touches no
     // memory but its own `Copy` capture.
@@ -141,12 +190,18 @@ fn prepare_in_child(command: &mut Command) {
             if let Some(limit) = descriptor_limit {
                 rustix::process::setrlimit(rustix::process::Resource::Nofile, limit)?;
             }
+            for (fd, theirs) in (3..).zip(channels.iter().flatten()) {
+                if libc::dup2(*theirs, fd) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
             // Ours are close-on-exec already; this is for those the server itself inherited. Not closed at
             // once: one of them is the pipe on which a failed `exec` is reported.
-            let (first, last): (libc::c_uint, libc::c_uint) = (3, libc::c_uint::MAX);
+            let first = if channels.is_some() { CHANNELS_END } else { 3 };
+            let last = libc::c_uint::MAX;
             if libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_CLOEXEC) != 0 {
                 // Before Linux 5.11: inherited descriptors have low numbers.
-                for fd in 3..256 {
+                for fd in first..256 {
                     libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
                 }
             }
@@ -332,6 +387,7 @@ const NOT_INHERITED: &[&str] = &[
 /// The same, by prefix.
 const NOT_INHERITED_PREFIXES: &[&str] = &[
     "WHARF_",
+    "HYPERTERM_",
     "KITTY_",
     "VTE_",
     "WEZTERM_",

@@ -67,6 +67,7 @@ impl Server {
     pub(super) fn bury(&mut self, now: Instant) {
         for key in std::mem::take(&mut self.work.doomed) {
             self.leave_models(key, now);
+            self.forget_asked(key);
             self.connections.remove(key);
         }
         let doomed = std::mem::take(&mut self.work.doomed_terminals);
@@ -83,6 +84,11 @@ impl Server {
             self.by_id.remove(&hosted.id);
             if self.by_session.get(&hosted.session_id) == Some(&key) {
                 self.by_session.remove(&hosted.session_id);
+            }
+            if !self.by_session.contains_key(&hosted.session_id) {
+                for change in self.registry.session_ended(&hosted.session_id) {
+                    self.told(Some(change));
+                }
             }
         }
     }

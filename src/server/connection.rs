@@ -12,11 +12,13 @@ use super::source::Key;
 use crate::flow::{Outbound, TokenBucket};
 use crate::limits::{
     ANSWERS_BYTES_MAX, BODY_TIME_MAX, CLOSING_MAX, HEAD_TIME_MAX, KEEP_ALIVE_MAX, PING_AFTER, SILENCE_MAX,
+    UNSENT_BYTES_FIRST, UNSENT_BYTES_MAX, UNSENT_BYTES_MIN, UNSENT_TIME,
 };
 use crate::mirror::Ticket;
-use crate::os::listen::{Peer, Stream};
+use crate::os::listen::{self, Peer, Stream};
 use crate::terminal::ClientFrame;
 use crate::wire::http::{RequestReader, Stage};
+use crate::wire::mirror_frames::FrameNumber;
 use crate::wire::websocket::Codec;
 
 /// A connection. Its slot is freed only by `bury`.
@@ -31,6 +33,8 @@ pub(super) struct Connection {
     pub(super) incoming: Vec<u8>,
     pub(super) outbound: Outbound,
     pub(super) phase: Phase,
+    /// What the kernel takes of it before it refuses more.
+    unsent_bytes_max: usize,
     /// Answers (acks, pongs, errors) that were queued while the queue was full of output.
     pub(super) answers_bytes: usize,
     /// It leaves at the end of this turn.
@@ -46,6 +50,8 @@ pub(super) struct Connection {
     /// It is on that work list already.
     pub(super) on_again: bool,
     pub(super) on_write: bool,
+    /// The answer to its last request comes later; it is not read until then.
+    pub(super) waiting: Option<Waiting>,
     /// Digesting stopped because a queue is full; whoever drains it wakes us.
     pub(super) stalled: bool,
     pub(super) heard_at: Instant,
@@ -54,6 +60,12 @@ pub(super) struct Connection {
     pub(super) stage_at: Instant,
     /// The deadline it asked for.
     pub(super) asked: Option<Instant>,
+}
+
+/// How an answer that comes later is to be sent.
+pub(super) struct Waiting {
+    pub(super) head_only: bool,
+    pub(super) keep_alive: bool,
 }
 
 /// What a listener asks of a request.
@@ -111,6 +123,7 @@ pub(super) struct HeldInput {
     pub(super) terminal: Key,
     pub(super) bytes: Vec<u8>,
     pub(super) claim: bool,
+    pub(super) number: Option<FrameNumber>,
 }
 
 /// The socket of an agent that owns a terminal.
@@ -136,6 +149,7 @@ impl Connection {
             incoming: Vec::new(),
             outbound: Outbound::default(),
             phase: Phase::Request { reader: RequestReader::new(), stage: Stage::Idle, served: 0 },
+            unsent_bytes_max: UNSENT_BYTES_FIRST,
             answers_bytes: 0,
             doomed: false,
             unread: false,
@@ -144,6 +158,7 @@ impl Connection {
             blocked: false,
             on_again: false,
             on_write: false,
+            waiting: None,
             stalled: false,
             heard_at: now,
             pinged: false,
@@ -185,6 +200,19 @@ impl Connection {
         }
     }
 
+    /// The queue, and the kernel's share of it, become as long as the peer's speed allows.
+    pub(super) fn adapt(&mut self) {
+        self.outbound.adapt();
+        let Some(bytes) = self.outbound.link.bytes_in(UNSENT_TIME) else { return };
+        let bytes = bytes.clamp(UNSENT_BYTES_MIN, UNSENT_BYTES_MAX);
+        // A call a change is too much for what changes all the time.
+        if bytes / 2 >= self.unsent_bytes_max || bytes <= self.unsent_bytes_max / 2 {
+            self.unsent_bytes_max = bytes;
+            self.socket.set_unsent_bytes_max(bytes);
+            self.outbound.link.start_again();
+        }
+    }
+
     /// What is queued leaves; then the connection ends.
     pub(super) fn close(&mut self, now: Instant) {
         self.phase = Phase::Closing;
@@ -220,6 +248,14 @@ impl Socket {
             Socket::Tcp(stream) => stream.write(bytes),
             Socket::Unix(stream) => stream.write(bytes),
         })
+    }
+
+    /// How many bytes the kernel takes before it refuses more. Refused, it only stays as it was.
+    pub(super) fn set_unsent_bytes_max(&self, bytes: usize) {
+        let _ = match self {
+            Socket::Tcp(stream) => listen::set_unsent_bytes_max(stream, bytes),
+            Socket::Unix(stream) => listen::set_send_buffer_bytes(stream, bytes),
+        };
     }
 
     /// Tells the peer that no more comes; what it still sends is read and dropped, since closing with

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::Server;
-use super::routes::{Answered, json, no_content, not_allowed, not_found, only};
+use super::hosted::Hosted;
+use super::routes::{Answer, Answered, json, no_content, not_allowed, not_found, only};
 use super::source::Key;
 use super::unix_ms;
 use crate::wire::control::{
@@ -98,8 +99,50 @@ impl Server {
         }
     }
 
+    /// `/v1/surfaces`: the terminals as sessions of the mirror know them, what runs in them, their panels.
+    pub(super) fn surface_route(&mut self, request: &Request, rest: &[&str]) -> Answered {
+        if let [surface, "panels", id] = rest {
+            return self.panel_route(request, surface, id);
+        }
+        only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
+        let Some((surface, rest)) = rest.split_first() else {
+            let surfaces: Vec<_> = self.terminals.iter().map(|(_, hosted)| self.described(hosted)).collect();
+            return json(200, &serde_json::json!({ "surfaces": surfaces }));
+        };
+        let key = self.surface_meant(surface)?;
+        let hosted = self.terminals.get(key).ok_or_else(not_found)?;
+        match rest {
+            [] => json(200, &self.described(hosted)),
+            ["metadata"] if hosted.is_agent_owned() => {
+                Err(Reject::new(409, "the terminal belongs to an agent, whose processes are its own"))
+            }
+            ["metadata"] if !hosted.is_live() => {
+                Err(Reject::new(409, "nothing runs in the terminal any more"))
+            }
+            ["metadata"] => Ok(Answer::Metadata(key)),
+            ["panels"] => {
+                let mut panels = control::panels_json(&self.around.panels);
+                if let Some(panels) = panels.as_array_mut() {
+                    panels.retain(|panel| panel["surfaceId"] == hosted.id.as_str());
+                }
+                json(200, &serde_json::json!({ "panels": panels }))
+            }
+            _ => Err(not_found()),
+        }
+    }
+
+    /// A surface as in the snapshot of a hello, with the title of its terminal and the workspace that shows it.
+    fn described(&self, hosted: &Hosted) -> serde_json::Value {
+        let info = hosted.info(self.mirror_sockets.len());
+        let mut surface = rest::surface_json(&info);
+        surface["title"] = info.title.into();
+        let workspace = self.registry.workspace_of(&hosted.session_id);
+        surface["workspaceId"] = workspace.map(|workspace| workspace.id.as_str()).into();
+        surface
+    }
+
     /// `PUT|PATCH|DELETE /v1/surfaces/{id}/panels/{panelId}`.
-    pub(super) fn panel_route(&mut self, request: &Request, surface: &str, id: &str) -> Answered {
+    fn panel_route(&mut self, request: &Request, surface: &str, id: &str) -> Answered {
         let surface = self.surface_meant(surface)?;
         let Some(hosted) = self.terminals.get(surface) else { return Err(not_found()) };
         let surface_id = hosted.id.clone();

@@ -86,27 +86,37 @@ impl Server {
         for key in std::mem::take(&mut self.work.inputs) {
             self.write_input(key);
         }
+        for key in std::mem::take(&mut self.work.scripts) {
+            self.write_events(key);
+        }
         for key in std::mem::take(&mut self.work.writes) {
             self.write_connection(key, now);
         }
     }
 
-    fn write_connection(&mut self, key: Key, _now: Instant) {
+    fn write_connection(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.on_write = false;
         if connection.doomed {
             return;
         }
-        let mut drained = false;
+        let (mut drained, mut bytes) = (false, 0);
         while !connection.outbound.is_empty() {
             match connection.socket.write(connection.outbound.waiting()) {
-                Ok(n) => drained |= connection.outbound.take(n),
+                Ok(n) => {
+                    bytes += n;
+                    drained |= connection.outbound.take(n);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.blocked = true;
                     break;
                 }
                 Err(_) => return self.doom(key),
             }
+        }
+        if connection.outbound.link.took(bytes, !connection.blocked, now) {
+            connection.adapt();
+            drained |= matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing());
         }
         if connection.outbound.is_empty() {
             let memory = connection.outbound.give_back();
@@ -192,24 +202,33 @@ impl Server {
     }
 
     /// Lets screens follow their streams, by a bounded piece a turn: small steps at once, a screen that is
-    /// as far behind as it may be, and the others while the loop is idle.
-    pub(super) fn follow_screens(&mut self, idle: bool, now: Instant) {
+    /// as far behind as it may be, and the others when their output has paused.
+    pub(super) fn follow_screens(&mut self, now: Instant) {
         let mut taken = 0;
         let mut followed = Vec::new();
+        self.follow_at = None;
         for key in std::mem::take(&mut self.work.lagging) {
             let Some(hosted) = self.terminals.get_mut(key) else { continue };
             let lag = hosted.terminal.screen_lag();
-            let due = idle
-                || lag <= SCREEN_FOLLOW_AT_ONCE_BYTES
-                || hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES);
-            if !due || taken >= SCREEN_TURN_BYTES {
+            let due_at = match hosted.follow_at {
+                Some(at)
+                    if lag > SCREEN_FOLLOW_AT_ONCE_BYTES
+                        && !hosted.terminal.must_wait_for_screen(PTY_BITE_BYTES) =>
+                {
+                    at
+                }
+                _ => now,
+            };
+            if due_at > now || taken >= SCREEN_TURN_BYTES {
+                self.follow_at = Some(self.follow_at.map_or(due_at, |at| at.min(due_at)));
                 self.work.lagging.push(key);
                 continue;
             }
             if hosted.terminal.follow_screen(now) {
                 followed.push(key);
+                self.follow_at = Some(now);
             } else {
-                hosted.on_lagging = false;
+                hosted.follow_at = None;
             }
             taken += lag - hosted.terminal.screen_lag();
             self.terminal_changed(key, now);

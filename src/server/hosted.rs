@@ -1,6 +1,7 @@
 //! A terminal with its program: a shell on a PTY of ours, or an agent behind a socket.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use log::{debug, info, warn};
@@ -8,9 +9,10 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
 use super::mirror_socket::tell;
+use super::sideband::Channels;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
-use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_REST_AFTER};
+use crate::limits::{DRAIN_GRACE, DRAIN_MAX, HANGUP_GRACE, SCREEN_FOLLOW_AFTER, SCREEN_REST_AFTER};
 use crate::mirror::{About, Batch};
 use crate::os::pty;
 use crate::os::spawn::{self, Reaped, Signal};
@@ -31,8 +33,14 @@ pub(super) struct Hosted {
     pub(super) batch: Batch,
     pub(super) origin: Origin,
     pub(super) cwd: String,
+    /// Descriptors 3, 4 and 5 of a shell.
+    pub(super) sideband: Option<Channels>,
     /// What sessions of the mirror were told last of what runs in it.
     pub(super) metadata: Option<Metadata>,
+    /// The root of the work tree that it stood in at the last look.
+    pub(super) tree_root: Option<PathBuf>,
+    /// `activity_ms` at the last look.
+    pub(super) looked_at_ms: u64,
     pub(super) created_ms: u64,
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
@@ -48,7 +56,8 @@ pub(super) struct Hosted {
     pub(super) input_blocked: bool,
     pub(super) on_again: bool,
     pub(super) on_grown: bool,
-    pub(super) on_lagging: bool,
+    /// When its screen follows, while it is on the list of those that lag.
+    pub(super) follow_at: Option<Instant>,
     pub(super) asked: Option<Instant>,
     /// Somebody closed it: it is forgotten as soon as its readers know the end.
     pub(super) closing: bool,
@@ -98,7 +107,10 @@ impl Hosted {
             batch: Batch::default(),
             origin,
             cwd,
+            sideband: None,
             metadata: None,
+            tree_root: None,
+            looked_at_ms: now_ms,
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),
@@ -109,7 +121,7 @@ impl Hosted {
             input_blocked: false,
             on_again: false,
             on_grown: false,
-            on_lagging: false,
+            follow_at: None,
             asked: None,
             closing: false,
             kill_at: None,
@@ -151,7 +163,8 @@ impl Hosted {
     pub(super) fn watch(&self, key: Key, registry: &Registry) -> std::io::Result<()> {
         let Some(master) = self.master() else { return Ok(()) };
         let token = Source::Terminal(key).pack();
-        registry.register(&mut SourceFd(&master.as_raw_fd()), token, Interest::READABLE)
+        registry.register(&mut SourceFd(&master.as_raw_fd()), token, Interest::READABLE)?;
+        self.sideband.as_ref().map_or(Ok(()), |sideband| sideband.watch(key, registry))
     }
 
     /// Whether it has to be read to its very end.
@@ -193,8 +206,9 @@ impl Hosted {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        let sideband = self.sideband.as_ref().and_then(Channels::deadline);
         let own = [self.terminal.deadline(), self.kill_at, self.drain_at, self.rest_at, self.linger_until];
-        own.into_iter().flatten().min()
+        own.into_iter().chain([sideband]).flatten().min()
     }
 }
 
@@ -238,7 +252,7 @@ impl Server {
         if !std::mem::replace(&mut hosted.on_grown, true) {
             self.work.grown.push(key);
         }
-        if hosted.terminal.screen_lag() > 0 && !std::mem::replace(&mut hosted.on_lagging, true) {
+        if hosted.terminal.screen_lag() > 0 && hosted.follow_at.replace(now + SCREEN_FOLLOW_AFTER).is_none() {
             self.work.lagging.push(key);
         }
         if !hosted.terminal.input.is_empty() && !hosted.input_blocked {
@@ -286,6 +300,7 @@ impl Server {
             self.size_due(reader);
             self.pump(reader, now);
         }
+        self.script_hears_size(key, size);
     }
 
     /// Asks for the terminal's next deadline.
@@ -327,6 +342,7 @@ impl Server {
                 }
             }
         }
+        self.follow_sideband(key, now);
         self.finish_if_drained(key, now);
         if let Some(hosted) = self.terminals.get_mut(key)
             && hosted.linger_until.take_if(|at| *at <= now).is_some()
@@ -410,15 +426,18 @@ impl Server {
             Origin::Shell { master, .. } => *master = None,
             Origin::Agent { socket, .. } => *socket = None,
         }
+        hosted.sideband = None;
         if !hosted.closing {
             hosted.kill_at = None;
             // An agent's terminal stays until its session is closed.
             hosted.linger_until = (!hosted.is_agent_owned()).then(|| now + self.config.linger);
         }
         let (surface, position) = (key.number(), hosted.terminal.stream().head());
+        let id = hosted.id.clone();
         let told =
             ToMirror::SurfaceExit { surface_id: &hosted.id, exit_code: exit.code, signal: exit.signal };
         tell(&mut self.mirror, &mut self.work, About::Exited { surface, position }, told);
+        self.clear_panels(&id);
         self.record_title(key);
         self.wake_senders(key);
         self.terminal_grew(key, now);

@@ -29,6 +29,8 @@ enum Digested {
 /// The next step of a connection, decided while its phase is borrowed.
 enum Next {
     Request(crate::wire::http::Request),
+    /// A request whose body is still to come.
+    Begun,
     Message(Message),
     More,
     Bad(Reject),
@@ -55,6 +57,7 @@ impl Server {
             match source {
                 Source::Signals => self.take_signals(now),
                 Source::Chores => {}
+                Source::Git(slot) => self.read_git(slot),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => {
                     let Some(connection) = self.connections.get_mut(key) else { continue };
@@ -79,6 +82,7 @@ impl Server {
                         self.work.again.push(source);
                     }
                 }
+                Source::Sideband(key) => self.sideband_woke(key, readable, writable),
             }
         }
         self.heard = heard;
@@ -88,10 +92,13 @@ impl Server {
         for source in woken.into_iter().chain(waited) {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
-                Source::Terminal(_) if taken >= PTY_TURN_BYTES => self.work.again.push(source),
+                Source::Terminal(_) | Source::Sideband(_) if taken >= PTY_TURN_BYTES => {
+                    self.work.again.push(source);
+                }
                 Source::Terminal(key) => taken += self.read_terminal(key, now),
+                Source::Sideband(key) => taken += self.read_sideband(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
-                Source::Signals | Source::Chores => {}
+                Source::Signals | Source::Chores | Source::Git(_) => {}
             }
         }
     }
@@ -101,6 +108,7 @@ impl Server {
         if received.child {
             while let Some(reaped) = spawn::reap() {
                 self.child_died(reaped, now);
+                self.git_died(reaped, now);
             }
         }
         if received.terminate || received.hangup {
@@ -225,7 +233,7 @@ impl Server {
             if connection.doomed {
                 return Digested::All;
             }
-            if connection.must_drain() {
+            if connection.must_drain() || connection.waiting.is_some() {
                 connection.stalled = true;
                 return Digested::Stalled;
             }
@@ -245,18 +253,18 @@ impl Server {
             let next = next_step(connection, now);
             match next {
                 Next::Request(request) => self.serve(key, &request, now),
+                Next::Begun => {
+                    if let Err(reject) = self.check_begun(key, now) {
+                        self.refuse(key, &reject, now);
+                    }
+                }
                 Next::Message(message) => self.take_message(key, &message, now),
                 Next::More => {
                     self.ask_connection(key);
                     self.queue_write(key);
                     return Digested::All;
                 }
-                Next::Bad(reject) => {
-                    connection.outbound.put(|out| put_response(&Response::error(&reject), false, false, out));
-                    connection.close(now);
-                    self.ask_connection(key);
-                    self.queue_write(key);
-                }
+                Next::Bad(reject) => self.refuse(key, &reject, now),
                 Next::Closed => {
                     self.leave_models(key, now);
                     if let Some(connection) = self.connections.get_mut(key) {
@@ -268,6 +276,30 @@ impl Server {
                 Next::Drop => return Digested::All,
             }
         }
+    }
+
+    /// Whether the request may be made whose body is arriving: a stranger's is not collected.
+    fn check_begun(&mut self, key: Key, now: Instant) -> Result<(), Reject> {
+        let Some(connection) = self.connections.get_mut(key) else { return Ok(()) };
+        let phase = std::mem::replace(&mut connection.phase, Phase::Closing);
+        let checked = match &phase {
+            Phase::Request { reader, .. } => reader.begun().map_or(Ok(()), |request| {
+                self.trust.check_site(request, &connection.peer)?;
+                self.trust.check_caller(request, connection, now)
+            }),
+            _ => Ok(()),
+        };
+        connection.phase = phase;
+        checked
+    }
+
+    /// The last answer of a connection.
+    fn refuse(&mut self, key: Key, reject: &Reject, now: Instant) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.outbound.put(|out| put_response(&Response::error(reject), false, false, out));
+        connection.close(now);
+        self.ask_connection(key);
+        self.queue_write(key);
     }
 
     fn take_message(&mut self, key: Key, message: &Message, now: Instant) {
@@ -385,9 +417,7 @@ impl Server {
                 Phase::Request { stage: Stage::Idle, .. } | Phase::Closing => self.doom(key),
                 Phase::Request { .. } => {
                     let reject = Reject::new(408, "the request took too long to arrive");
-                    connection.outbound.put(|out| put_response(&Response::error(&reject), false, false, out));
-                    connection.close(now);
-                    self.queue_write(key);
+                    self.refuse(key, &reject, now);
                 }
                 Phase::Events(events) if events.codec.is_none() => {
                     connection.outbound.put(|out| out.extend_from_slice(SSE_KEEP_ALIVE));
@@ -416,7 +446,8 @@ fn next_step(connection: &mut Connection, now: Instant) -> Next {
     let codec = match phase {
         Phase::Request { reader, stage, served } => {
             let read = reader.next(incoming);
-            if *stage != reader.stage() || matches!(read, Ok(Some(_))) {
+            let former = *stage;
+            if former != reader.stage() || matches!(read, Ok(Some(_))) {
                 *stage = reader.stage();
                 *stage_at = now;
             }
@@ -425,6 +456,7 @@ fn next_step(connection: &mut Connection, now: Instant) -> Next {
                     *served += 1;
                     Next::Request(request)
                 }
+                Ok(None) if former != Stage::Body && *stage == Stage::Body => Next::Begun,
                 Ok(None) => {
                     if reader.wants_continue() {
                         outbound.put(put_continue);

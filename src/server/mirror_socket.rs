@@ -15,8 +15,9 @@ use crate::mirror::{About, Mirror, Pumped, Surface, Surfaces};
 use crate::terminal::{Act, After};
 use crate::wire::control::parse_panel_event;
 use crate::wire::http::Reject;
-use crate::wire::mirror_frames::{FromMirror, MirrorError, ToMirror, Writer, parse_mirror};
+use crate::wire::mirror_frames::{FrameNumber, FromMirror, MirrorError, ToMirror, Writer, parse_mirror};
 use crate::wire::rest::surface_json;
+use crate::wire::sideband::put_event;
 use crate::wire::websocket::Codec;
 use crate::workspace::panels::{PanelError, PanelEvent};
 use crate::workspace::panes::WorkspacePatch;
@@ -106,9 +107,7 @@ impl Server {
 
     /// The terminal has left, and with it what belonged to it.
     pub(super) fn surface_gone(&mut self, key: Key, hosted: &Hosted) {
-        for change in self.around.panels.clear_surface(&hosted.id) {
-            self.tell_panel(&change);
-        }
+        self.clear_panels(&hosted.id);
         self.around.auto_continue.forget(&hosted.id);
         let about = About::Closed { surface: key.number(), position: hosted.terminal.stream().head() };
         tell(&mut self.mirror, &mut self.work, about, ToMirror::SurfaceClose { surface_id: &hosted.id });
@@ -245,19 +244,21 @@ impl Server {
 
     fn mirror_frame(&mut self, key: Key, frame: FromMirror, now: Instant) -> Result<(), MirrorError> {
         match frame {
-            FromMirror::Stdin { surface_id, bytes, claim } => {
+            FromMirror::Stdin { surface_id, bytes, claim, number } => {
                 let terminal = self.surface_key(&surface_id)?;
-                self.mirror_input(key, HeldInput { terminal, bytes, claim }, now);
+                self.mirror_input(key, HeldInput { terminal, bytes, claim, number }, now);
             }
             FromMirror::Resize { surface_id, size } => {
                 self.mirror_act(key, &surface_id, &Act::Resize(size), now)?;
             }
             FromMirror::Focus { surface_id } => self.mirror_act(key, &surface_id, &Act::Focus, now)?,
+            FromMirror::Hide { surface_id } => self.mirror_act(key, &surface_id, &Act::Hide, now)?,
             FromMirror::PanelInteract { surface_id, id, event } => {
-                self.surface_key(&surface_id)?;
+                let terminal = self.surface_key(&surface_id)?;
                 let event =
                     parse_panel_event(&event).map_err(|message| MirrorError::new("bad-field", message))?;
                 self.interact(&surface_id, &id, &event)?;
+                self.script_hears(terminal, |out| put_event(&id, &event, out));
             }
             FromMirror::SelectCwd { workspace_id, cwd } => {
                 let patch = WorkspacePatch { cwd: Some(cwd), ..WorkspacePatch::default() };
@@ -321,10 +322,21 @@ impl Server {
             }
             return false;
         }
-        if input.claim {
-            self.around.auto_continue.human_typed(&hosted.id);
+        let id = hosted.id.clone();
+        let number = input.number;
+        let is_new =
+            number.as_ref().is_none_or(|n| hosted.terminal.is_first_sight(&n.client_id, n.client_seq));
+        let after = match is_new {
+            true => hosted.terminal.type_as(&client, key.number(), &input.bytes, input.claim),
+            false => After::Nothing,
+        };
+        if is_new && input.claim {
+            self.around.auto_continue.human_typed(&id);
         }
-        match hosted.terminal.type_as(&client, key.number(), &input.bytes, input.claim) {
+        if let Some(FrameNumber { client_seq, .. }) = number {
+            self.mirror_answer(key, ToMirror::Ack { surface_id: &id, client_seq });
+        }
+        match after {
             After::Refused(why) => self.mirror_error(key, &MirrorError::new("exited", why)),
             After::Nothing | After::HangUp | After::Clear => self.terminal_changed(input.terminal, now),
         }

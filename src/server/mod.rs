@@ -9,6 +9,7 @@ mod burial;
 mod connection;
 mod control_routes;
 mod event_socket;
+mod git;
 mod hand_out;
 mod hosted;
 mod intake;
@@ -16,6 +17,7 @@ mod metadata;
 mod mirror_socket;
 mod reader;
 mod routes;
+mod sideband;
 mod slots;
 mod source;
 mod surroundings;
@@ -26,7 +28,7 @@ mod uploads;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use log::{info, warn};
@@ -47,10 +49,10 @@ use crate::flow::Deadlines;
 use crate::limits::{READ_BYTES, SHUTDOWN_GRACE, STATE_SAVE_AFTER, TERMINALS_CEILING};
 use crate::mirror::Mirror;
 use crate::os::listen::{self, ListenAddr, Listener};
-use crate::os::proc;
 use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
 use crate::os::state;
+use crate::os::{proc, programs};
 use crate::wire::mirror_frames;
 use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
@@ -96,6 +98,8 @@ pub struct Server {
     trust: Trust,
     uploads: Uploads,
     scripts: Option<ScriptsDir>,
+    /// The directory with `ht` in it.
+    bin: Option<PathBuf>,
     deadlines: Deadlines<Source>,
     /// The deadlines that are being answered.
     expired: Vec<(Instant, Source)>,
@@ -112,6 +116,8 @@ pub struct Server {
     stopping: Option<Stopping>,
     asked: Option<Instant>,
     chores_asked: Option<Instant>,
+    /// When the next screen follows its stream.
+    follow_at: Option<Instant>,
     /// When the state is to be saved.
     save_at: Option<Instant>,
 }
@@ -151,6 +157,8 @@ struct Work {
     writes: Vec<Key>,
     /// Terminals with input to write.
     inputs: Vec<Key>,
+    /// Terminals with events for their scripts to write.
+    scripts: Vec<Key>,
     /// Terminals whose screen is behind their stream.
     lagging: Vec<Key>,
     doomed: Vec<Key>,
@@ -232,6 +240,10 @@ impl Server {
             },
             false => None,
         };
+        let bin = config.ht.as_deref().and_then(|program| {
+            let linked = programs::link(&config.runtime_dir, "ht", program);
+            linked.inspect_err(|error| warn!("shells get no `ht`: {error}")).ok()
+        });
         let (registry, settings) = load_state(&config.state_dir.join(STATE_FILE));
         Ok(Server {
             trust: Trust::new(&config),
@@ -256,6 +268,7 @@ impl Server {
             mirror_encoded: mirror_frames::Encoded::default(),
             uploads: Uploads::default(),
             scripts,
+            bin,
             deadlines: Deadlines::default(),
             expired: Vec::new(),
             work: Work::default(),
@@ -267,6 +280,7 @@ impl Server {
             stopping: None,
             asked: None,
             chores_asked: None,
+            follow_at: None,
             save_at: None,
         })
     }
@@ -313,12 +327,11 @@ impl Server {
             result => result?,
         }
         let now = Instant::now(); // the one clock reading of a turn
-        let idle = self.events.is_empty() && self.work.again.is_empty();
         self.take_in(now);
         self.fire_deadlines(now);
         self.hand_out(now);
         self.write_out(now);
-        self.follow_screens(idle, now);
+        self.follow_screens(now);
         self.bury(now);
         if std::mem::take(&mut self.work.state) {
             self.save_at.get_or_insert(now + STATE_SAVE_AFTER);
@@ -330,12 +343,13 @@ impl Server {
     /// How long the loop may sleep: not at all while somebody is on a work list.
     fn patience(&self) -> Option<Duration> {
         let work = &self.work;
-        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.lagging];
+        let lists = [&work.grown, &work.thirsty, &work.writes, &work.inputs, &work.scripts];
         let told = work.news || work.workspaces || work.mirrors;
         if told || !work.again.is_empty() || lists.iter().any(|list| !list.is_empty()) {
             return Some(Duration::ZERO);
         }
-        self.deadlines.next().map(|when| when.saturating_duration_since(Instant::now()))
+        let next = self.deadlines.next().into_iter().chain(self.follow_at).min();
+        next.map(|when| when.saturating_duration_since(Instant::now()))
     }
 
     fn fire_deadlines(&mut self, now: Instant) {
@@ -347,6 +361,7 @@ impl Server {
             let asked = match source {
                 Source::Signals => &mut self.asked,
                 Source::Chores => &mut self.chores_asked,
+                Source::Git(_) => continue,
                 Source::Listener(slot) => match self.listeners.get_mut(usize::from(slot)) {
                     Some(listening) => &mut listening.asked,
                     None => continue,
@@ -359,6 +374,8 @@ impl Server {
                     Some(hosted) => &mut hosted.asked,
                     None => continue,
                 },
+                // Its deadlines are its terminal's.
+                Source::Sideband(_) => continue,
             };
             if asked.take_if(|wish| *wish == when).is_none() {
                 continue;
@@ -366,9 +383,10 @@ impl Server {
             match source {
                 Source::Signals => self.stopping_due(now),
                 Source::Chores => self.chores_due(now),
+                Source::Git(_) => {}
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Connection(key) => self.connection_due(key, now),
-                Source::Terminal(key) => self.terminal_due(key, now),
+                Source::Terminal(key) | Source::Sideband(key) => self.terminal_due(key, now),
             }
         }
         self.expired = expired;
@@ -382,6 +400,7 @@ impl Server {
         }
         info!("stopping");
         self.listeners.clear();
+        self.watch.end();
         self.uploads.clear();
         let until = now + SHUTDOWN_GRACE;
         self.stopping = Some(Stopping { until, killed: false });
@@ -408,14 +427,12 @@ impl Server {
         if self.save_at.is_some_and(|at| at <= now) {
             self.save_state();
         }
-        if self.watch.at.is_some_and(|at| at <= now) {
-            self.look(now);
-        }
+        self.watch_due(now);
         self.ask_chores();
     }
 
     fn ask_chores(&mut self) {
-        let own = [self.mirror.deadline(), self.uploads.deadline(), self.save_at, self.watch.at];
+        let own = [self.mirror.deadline(), self.uploads.deadline(), self.save_at, self.watch.deadline()];
         if let Some(when) = own.into_iter().flatten().min() {
             self.deadlines.ask(when, Source::Chores, &mut self.chores_asked);
         }

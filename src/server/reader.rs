@@ -1,13 +1,29 @@
 //! A reader of one terminal, over one socket: the whole of attach, replay, catching up and the exit, as a
 //! function of the terminal, the queue and the time. It has no socket.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
-use crate::flow::{Follower, Outbound, Step};
+use crate::flow::{Follower, Outbound, Step, cut};
+use crate::limits::{
+    PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
+};
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
 
 /// One attached socket's place in a terminal's stream.
+///
+/// A reader gets every byte that its queue or the ring holds, and a reset for what they do not. On a link that
+/// takes them much more slowly than the program prints them, that alone would put megabytes, many seconds, in
+/// front of the answer to a Ctrl-C. Two exceptions, both only where the link was measured to be slow:
+///
+/// 1. *Who types sees the present.* When a reader types while more output waits than it takes in
+///    [`PRESENT_TIME`], the output that has not begun to leave is taken back from its queue, and the screen as
+///    it is comes in its place, until the reader has caught up. Who only watches, replays after an attach, or
+///    has paused and then reads at a normal speed, gets every byte.
+/// 2. *A flood is not told twice.* What a flood pushes out of the ring is replaced by the screen alone; the
+///    scrollback, which takes such a link half a second, comes in a reset of its own when the flood is over.
 pub(super) struct Reader {
     follower: Follower,
     protocol: Protocol,
@@ -15,6 +31,20 @@ pub(super) struct Reader {
     size_due: bool,
     /// What it had when it attached.
     attached_at: u64,
+    /// Output in the queue that has not left whole, oldest first.
+    queued: VecDeque<Queued>,
+    /// When it last typed while output waited; until it has everything.
+    typed_at: Option<Instant>,
+    /// All that had been printed was in the queue when it was last pumped.
+    had_all: bool,
+    /// It was sent a screen without the scrollback, and since then has lost or typed nothing.
+    owed_since: Option<Instant>,
+}
+
+/// Output at these places of the queue, and what the reader had before it.
+struct Queued {
+    places: Range<u64>,
+    cursor: u64,
 }
 
 /// How far a reader got.
@@ -57,7 +87,16 @@ impl Reader {
             }
             put_size(size, out);
         });
-        Reader { follower, protocol, size_due: false, attached_at: cursor }
+        Reader {
+            follower,
+            protocol,
+            size_due: false,
+            attached_at: cursor,
+            queued: VecDeque::new(),
+            typed_at: None,
+            had_all: false,
+            owed_since: None,
+        }
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -74,6 +113,52 @@ impl Reader {
         self.size_due = true;
     }
 
+    /// The client typed. True when output waits in front of the answer: pump, since some may be skipped.
+    pub(super) fn typed(&mut self, terminal: &Terminal, queue: &Outbound, now: Instant) -> bool {
+        self.owed_since = self.owed_since.map(|_| now);
+        self.forget_taken(queue);
+        let waits = !self.queued.is_empty() || self.follower.cursor() != terminal.stream().head();
+        if waits {
+            self.typed_at = Some(now);
+        }
+        waits
+    }
+
+    /// Whether output waits in front of the answer to what the client typed.
+    pub(super) fn is_typing(&self) -> bool {
+        self.typed_at.is_some()
+    }
+
+    /// Whether the client is better off without the output that has not begun to leave.
+    fn skips(&self, terminal: &Terminal, queue: &Outbound) -> bool {
+        let Some(soon) = queue.link.bytes_in(PRESENT_TIME).filter(|_| self.is_typing()) else { return false };
+        let cursor = self.unsent(queue).next().map_or(self.follower.cursor(), |first| first.cursor);
+        terminal.stream().head().saturating_sub(cursor) > soon.max(PRESENT_BYTES) as u64
+    }
+
+    /// Output in the queue of which nothing has left, oldest first.
+    fn unsent(&self, queue: &Outbound) -> impl DoubleEndedIterator<Item = &Queued> {
+        let next = queue.places().start;
+        self.queued.iter().filter(move |queued| queued.places.start >= next)
+    }
+
+    fn forget_taken(&mut self, queue: &Outbound) {
+        while self.queued.front().is_some_and(|first| first.places.end <= queue.places().start) {
+            self.queued.pop_front();
+        }
+    }
+
+    fn take_back(&mut self, queue: &mut Outbound) {
+        while let Some(Queued { places, cursor }) = self.queued.pop_back() {
+            if places.start < queue.places().start {
+                self.queued.push_back(Queued { places, cursor });
+                break;
+            }
+            queue.take_back(places);
+            self.follower.advance(cursor);
+        }
+    }
+
     /// Moves the cursor forward while the queue has room.
     pub(super) fn pump(
         &mut self,
@@ -85,10 +170,28 @@ impl Reader {
     ) -> Pumped {
         let mut sent = false;
         let mut pumped = Pumped::Waits;
+        self.forget_taken(queue);
+        if self.had_all && self.queued.is_empty() {
+            self.typed_at.take_if(|at| *at + PRESENT_REST <= now);
+        }
+        if self.skips(terminal, queue) {
+            self.take_back(queue);
+        }
         while !queue.is_full() {
-            let cursor = self.follower.cursor();
+            let (cursor, place) = (self.follower.cursor(), queue.places().end);
             match self.follower.step(terminal.stream(), now) {
-                Step::Output { seq, parts } => {
+                Step::Output { .. } if self.skips(terminal, queue) => {
+                    // The later the screen is drawn, the more it shows.
+                    queue.wait_for_low();
+                    if queue.is_full() {
+                        break;
+                    }
+                    self.put_reset(terminal, queue, now);
+                    sent = true;
+                }
+                Step::Output { parts, .. } => {
+                    let parts = cut(parts, queue.frame_bytes_max());
+                    let seq = cursor + (parts[0].len() + parts[1].len()) as u64;
                     match self.protocol {
                         Protocol::Two => queue.put(|out| put_output(Protocol::Two, seq, false, parts, out)),
                         Protocol::One => {
@@ -101,20 +204,12 @@ impl Reader {
                             queue.put(|out| out.extend_from_slice(&encoded.frame));
                         }
                     }
+                    self.queued.push_back(Queued { places: place..queue.places().end, cursor });
                     self.follower.advance(seq);
                     sent = true;
                 }
                 Step::Lost => {
-                    let head = terminal.stream().head();
-                    let mut reset = Vec::new();
-                    let had = if cursor == u64::MAX { self.attached_at } else { cursor };
-                    let screen = terminal.screen(now);
-                    if had <= head && screen.is_inside_string(had) {
-                        reset.extend_from_slice(CANCEL);
-                    }
-                    screen.put_reset(&mut reset);
-                    queue.put(|out| put_output(self.protocol, head, true, [&reset, &[]], out));
-                    self.follower.advance(head);
+                    self.put_reset(terminal, queue, now);
                     sent = true;
                 }
                 Step::Until(at) => {
@@ -122,7 +217,16 @@ impl Reader {
                     break;
                 }
                 Step::Wait => {
-                    if let Some(exit) = terminal.exited() {
+                    let exit = terminal.exited();
+                    if let Some(since) = self.owed_since {
+                        if since + SCROLLBACK_REST <= now || exit.is_some() {
+                            self.put_whole_reset(terminal, queue, now);
+                            sent = true;
+                            continue;
+                        }
+                        pumped = Pumped::Until(since + SCROLLBACK_REST);
+                    }
+                    if let Some(exit) = exit {
                         let seq = terminal.stream().head() + 1;
                         queue.put(|out| put_exit(seq, exit.code, exit.signal, out));
                         pumped = Pumped::Ended;
@@ -134,12 +238,48 @@ impl Reader {
         if sent {
             self.follower.pace.sent(now);
         }
+        self.had_all = self.follower.cursor() == terminal.stream().head();
         if self.size_due && !queue.is_full() {
             self.size_due = false;
             let size = terminal.size();
             queue.put(|out| put_size(size, out));
         }
         pumped
+    }
+
+    /// Everything before is replaced by what the screen shows now, and the scrollback when there is time for it.
+    fn put_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        let cursor = self.follower.cursor();
+        // After an attach or a clear the reset is what was asked for; otherwise it stands for what was lost.
+        let lost = cursor != self.attached_at && cursor != u64::MAX;
+        let slow = queue.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL);
+        if lost && slow && terminal.exited().is_none() {
+            self.put_reset_of(0, terminal, queue, now);
+            self.owed_since = Some(now);
+        } else {
+            self.put_whole_reset(terminal, queue, now);
+        }
+    }
+
+    fn put_whole_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        self.put_reset_of(usize::MAX, terminal, queue, now);
+        self.owed_since = None;
+    }
+
+    /// A reset with so many lines of the scrollback.
+    fn put_reset_of(&mut self, lines: usize, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
+        let (cursor, head) = (self.follower.cursor(), terminal.stream().head());
+        let had = if cursor == u64::MAX { self.attached_at } else { cursor };
+        let screen = terminal.screen(now);
+        let mut reset = Vec::new();
+        if had <= head && screen.is_inside_string(had) {
+            reset.extend_from_slice(CANCEL);
+        }
+        screen.put_vt(lines, &mut reset);
+        let place = queue.places().end;
+        queue.put(|out| put_output(self.protocol, head, true, [&reset, &[]], out));
+        self.queued.push_back(Queued { places: place..queue.places().end, cursor });
+        self.follower.advance(head);
     }
 }
 
@@ -152,7 +292,8 @@ mod simulation {
     use std::time::Duration;
 
     use super::*;
-    use crate::limits::{OUTBOUND_BYTES_HIGH, OUTPUT_FRAME_BYTES_MAX};
+    use crate::flow::Link;
+    use crate::limits::{OUTBOUND_BYTES_HIGH, OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST};
     use crate::terminal::screen::Screen;
     use crate::terminal::{Act, Exit, GridSize};
     use crate::wire::terminal_frames::{ServerFrame, parse_server_binary, parse_server_text};
@@ -245,6 +386,133 @@ mod simulation {
         }
     }
 
+    /// A link whose speed is known.
+    fn link(bytes_a_second: usize, now: Instant) -> Link {
+        let mut link = Link::default();
+        for second in 0..=4 {
+            link.took(bytes_a_second, false, now + Duration::from_secs(second));
+        }
+        link
+    }
+
+    /// A client at 1 Mbit/s, and its terminal.
+    struct SlowLink {
+        terminal: Terminal,
+        client: Client,
+        start: Instant,
+    }
+
+    impl SlowLink {
+        fn new(replay_bytes: usize) -> SlowLink {
+            let start = Instant::now();
+            let size = GridSize::new(80, 24).unwrap();
+            let mut terminal = Terminal::new(size, replay_bytes, 1000, true);
+            let mut client = Client::new(Protocol::Two);
+            client.connect(&mut terminal, start);
+            client.queue.link = link(125_000, start);
+            client.queue.adapt();
+            SlowLink { terminal, client, start }
+        }
+
+        fn print(&mut self, lines: usize) {
+            self.terminal.feed(&b"twenty bytes of it\r\n".repeat(lines), self.start);
+        }
+
+        fn pump(&mut self, ms: u64) -> Pumped {
+            let now = self.start + Duration::from_millis(ms);
+            let Client { reader: Some(reader), queue, .. } = &mut self.client else { panic!() };
+            reader.pump(&mut self.terminal, 1, queue, &mut Encoded::default(), now)
+        }
+
+        fn type_in(&mut self, ms: u64) -> bool {
+            let now = self.start + Duration::from_millis(ms);
+            self.client.reader.as_mut().unwrap().typed(&self.terminal, &self.client.queue, now)
+        }
+
+        /// Takes all there is: resets, and lines since the last one, so far.
+        fn take_all(&mut self, ms: u64) -> (usize, usize) {
+            while self.client.exit.is_none() {
+                self.pump(ms);
+                if self.client.queue.is_empty() {
+                    break;
+                }
+                self.client.receive(1000);
+            }
+            (self.client.resets, self.client.seen.iter().filter(|byte| **byte == b'\n').count())
+        }
+    }
+
+    #[test]
+    fn who_only_watches_gets_every_byte_that_is_kept_however_slowly() {
+        let mut link = SlowLink::new(2 << 20);
+        link.print(100_000);
+        assert!(!SlowLink::new(2 << 20).type_in(0), "nothing waits");
+        assert_eq!(link.take_all(0), (0, 100_000));
+    }
+
+    #[test]
+    fn who_types_while_much_waits_sees_the_present() {
+        let mut link = SlowLink::new(2 << 20);
+        link.print(50_000);
+        link.pump(0);
+        link.client.receive(1000);
+        let waiting = link.client.queue.waiting().len();
+        assert!(link.type_in(10), "output waits");
+        link.print(2);
+        link.pump(10);
+        assert!(link.client.queue.waiting().len() < waiting, "what had not begun to leave is taken back");
+        let in_front = link.client.queue.waiting().len();
+        assert!(in_front <= OUTPUT_FRAME_BYTES_SLOWEST, "{in_front}");
+        assert_eq!(link.take_all(20), (1, 23), "the screen");
+        link.print(5000);
+        assert_eq!(link.take_all(100), (2, 23), "still printed before the key had its effect");
+        link.print(50);
+        assert_eq!(link.take_all(400), (2, 73));
+        link.print(5000);
+        assert_eq!(link.take_all(500), (2, 5073), "it had everything: this is what it asked for");
+        assert_eq!(link.pump(500), Pumped::Until(link.start + Duration::from_millis(1100)));
+        assert_eq!(link.take_all(1100), (3, 1023), "the scrollback");
+        assert_eq!(link.pump(1200), Pumped::Waits);
+    }
+
+    #[test]
+    fn a_reader_at_an_unknown_or_usual_speed_gets_every_byte_though_it_types() {
+        for bytes_a_second in [None, Some(100 << 20)] {
+            let mut link = SlowLink::new(2 << 20);
+            link.client.queue = Outbound::default();
+            if let Some(bytes) = bytes_a_second {
+                link.client.queue.link = self::link(bytes, link.start);
+                link.client.queue.adapt();
+            }
+            link.print(80_000);
+            link.pump(0);
+            link.client.receive(1000);
+            assert!(link.type_in(10));
+            assert_eq!(link.take_all(20), (0, 80_000), "{bytes_a_second:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_flood_has_pushed_out_is_the_screen_at_once_and_the_scrollback_when_it_rests() {
+        let mut link = SlowLink::new(200_000);
+        link.print(100);
+        assert_eq!(link.take_all(0), (0, 100));
+        for (ms, resets) in [(0, 1), (100, 2)] {
+            link.print(20_000);
+            assert_eq!(link.take_all(ms), (resets, 23));
+        }
+        link.print(1000);
+        assert_eq!(link.take_all(200), (2, 1023), "all of this was kept");
+        link.type_in(300);
+        assert_eq!(link.take_all(1299), (2, 1023));
+        assert_eq!(link.take_all(1300), (3, 1023), "it has rested");
+        link.print(20_000);
+        assert_eq!(link.take_all(1400), (4, 23));
+        link.terminal.exit(Exit { code: Some(7), signal: None }, link.start);
+        assert_eq!(link.take_all(1500), (5, 1023), "before the exit");
+        assert!(link.client.exit.is_some());
+    }
+
     fn some_output(dice: &mut Dice) -> Vec<u8> {
         let mut out = Vec::new();
         for _ in 0..dice.below(40) {
@@ -319,6 +587,14 @@ mod simulation {
                     if let Some(reader) = &mut clients[who].reader {
                         reader.set_srtt(Duration::from_millis(dice.below(300)));
                     }
+                }
+                8 => {
+                    clients[who].queue.link = link([20_000, 5_000_000, 1 << 40][dice.below(3) as usize], now);
+                    clients[who].queue.adapt();
+                }
+                9 | 10 => {
+                    let Client { reader: Some(reader), queue, .. } = &mut clients[who] else { continue };
+                    reader.typed(&terminal, queue, now);
                 }
                 _ => {}
             }

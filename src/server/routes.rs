@@ -6,16 +6,18 @@ use std::time::Instant;
 
 use log::{debug, info};
 
-use super::connection::Phase;
+use super::connection::{Phase, Waiting};
 use super::hosted::{Hosted, Origin};
+use super::sideband::Channels;
 use super::source::Key;
 use super::trust::{cookie_name, cookie_port};
 use super::{Server, hex};
-use crate::os::{proc, spawn};
+use crate::os::{proc, programs, spawn};
 use crate::terminal::{GridSize, Terminal, title};
 use crate::web;
 use crate::wire::http::{Method, Reject, Request, Response, put_response, put_stream_head, put_upgrade};
-use crate::wire::rest::{self, CreateTerminal, CursorInfo};
+use crate::wire::rest::{self, CreateTerminal, CursorInfo, ScreenInfo};
+use crate::wire::sideband;
 use crate::wire::terminal_frames::Protocol;
 use crate::wire::websocket::accept_key;
 use crate::workspace::panes::{Change, DEFAULT_WORKSPACE, Put};
@@ -29,6 +31,8 @@ pub(super) enum Answer {
     EventStream {
         since: u64,
     },
+    /// What runs in this terminal: it has to be looked at first.
+    Metadata(Key),
 }
 
 /// What a websocket is for.
@@ -53,6 +57,10 @@ impl Server {
         let keep_alive = request.keep_alive && clear_host && self.stopping.is_none();
         let response = match answer {
             Ok(Answer::Response(response)) => response,
+            Ok(Answer::Metadata(terminal)) => {
+                connection.waiting = Some(Waiting { head_only, keep_alive });
+                return self.ask_metadata(key, terminal, now);
+            }
             Err(reject) => Response::error(&reject),
             Ok(Answer::EventStream { since }) => {
                 connection.outbound.put(|out| put_stream_head("text/event-stream", out));
@@ -180,7 +188,7 @@ impl Server {
                 self.card_route(request, id, rest)
             }
             ["v1", "notifications", rest @ ..] => self.notification_route(request, rest, now),
-            ["v1", "surfaces", surface, "panels", id] => self.panel_route(request, surface, id),
+            ["v1", "surfaces", rest @ ..] => self.surface_route(request, rest),
             ["v1", "plans", rest @ ..] if rest.len() <= 1 => self.plan_route(request, rest),
             ["v1", "settings"] => self.settings_route(request),
             ["v1", "autocontinue"] => self.auto_continue_route(request, now),
@@ -278,12 +286,19 @@ impl Server {
         };
         let socket = self.config.runtime_dir.join("wharf.sock");
         let own = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let env = spawn::base_environment(&[
+        let mut env = vec![
             own("WHARF_SESSION", &wish.session_id),
             own("WHARF_TERMINAL", &id),
             (OsString::from("WHARF_SOCKET"), socket.into_os_string()),
             own("HT_SURFACE", &id),
-        ]);
+        ];
+        if self.config.sideband {
+            env.extend(sideband::ENVIRONMENT.map(|(name, value)| own(name, value)));
+        }
+        let mut env = spawn::base_environment(&env);
+        if let Some(bin) = &self.bin {
+            programs::append_to_path(&mut env, bin);
+        }
         let args: Vec<OsString> = wish.args.iter().map(OsString::from).collect();
         let (args, env) = match &self.scripts {
             Some(scripts) => {
@@ -293,7 +308,8 @@ impl Server {
             None => (args, env),
         };
         let program = spawn::Program { path: shell, arg0: None, args, env, cwd: cwd.clone() };
-        let child = spawn::spawn(&program, wish.size.cols(), wish.size.rows()).map_err(|error| {
+        let start = if self.config.sideband { spawn::spawn_with_channels } else { spawn::spawn };
+        let child = start(&program, wish.size.cols(), wish.size.rows()).map_err(|error| {
             let field = match error.failed {
                 spawn::Failed::Program(_) => "shell: ",
                 spawn::Failed::Directory(_) => "cwd: ",
@@ -307,7 +323,8 @@ impl Server {
         let terminal = Terminal::new(wish.size, self.config.replay_bytes, self.config.scrollback_lines, true);
         let origin = Origin::Shell { pid: child.pid, master: Some(child.master) };
         let cwd = cwd.to_string_lossy().into_owned();
-        let hosted = Hosted::new(id, wish.session_id.clone(), terminal, origin, cwd);
+        let mut hosted = Hosted::new(id, wish.session_id.clone(), terminal, origin, cwd);
+        hosted.sideband = child.channels.map(Channels::new);
         self.host(hosted, now).map_err(|error| {
             spawn::signal_group(child.pid, spawn::Signal::HUP);
             Reject::new(503, format!("the terminal cannot be watched: {error}"))
@@ -360,8 +377,14 @@ impl Server {
                 };
                 let (row, col) = screen.cursor();
                 let cursor = CursorInfo { row, col, visible: screen.cursor_visible() };
-                let title = title::clean(screen.title());
-                let answer = rest::screen_json(&format, &text, size, cursor, screen.alternate(), &title);
+                let info = ScreenInfo {
+                    size,
+                    cursor,
+                    alternate: screen.alternate(),
+                    application_cursor: screen.application_cursor(),
+                    title: title::clean(screen.title()),
+                };
+                let answer = rest::screen_json(&format, &text, &info);
                 self.terminal_changed(key, now);
                 json(200, &answer)
             }

@@ -28,23 +28,30 @@ pub(super) enum Source {
     Signals,
     /// What the server does by itself, for nobody in particular.
     Chores,
+    /// A `git status` that runs.
+    Git(u16),
     Listener(u16),
     Connection(Key),
     Terminal(Key),
+    /// Descriptors 3, 4 and 5 of a terminal.
+    Sideband(Key),
 }
 
 /// Bits of a slot in a token: with 16 of life and 2 of kind a token fits `usize` on 32-bit machines too.
 pub(super) const SLOT_BITS: u32 = 14;
 
 impl Source {
-    /// As mio's token: 2 bits of kind, 14 of slot, 16 of life.
+    /// As mio's token: 2 bits of kind, 14 of slot, 16 of life. What the server has for itself shares a kind, and has
+    /// its place among the lives.
     pub(super) fn pack(self) -> Token {
         let (kind, slot, life) = match self {
             Source::Signals => (0, 0, 0),
             Source::Chores => (0, 1, 0),
-            Source::Listener(slot) => (1, slot, 0),
-            Source::Connection(Key { slot, life }) => (2, slot, life),
-            Source::Terminal(Key { slot, life }) => (3, slot, life),
+            Source::Git(slot) => (0, slot, 1),
+            Source::Listener(slot) => (0, slot, 2),
+            Source::Connection(Key { slot, life }) => (1, slot, life),
+            Source::Terminal(Key { slot, life }) => (2, slot, life),
+            Source::Sideband(Key { slot, life }) => (3, slot, life),
         };
         Token(kind | usize::from(slot) << 2 | usize::from(life) << (2 + SLOT_BITS))
     }
@@ -54,11 +61,15 @@ impl Source {
         let slot = (token.0 >> 2) as u16 & ((1 << SLOT_BITS) - 1);
         let life = (token.0 >> (2 + SLOT_BITS)) as u16;
         match token.0 & 3 {
-            0 if slot == 0 => Source::Signals,
-            0 => Source::Chores,
-            1 => Source::Listener(slot),
-            2 => Source::Connection(Key { slot, life }),
-            _ => Source::Terminal(Key { slot, life }),
+            0 => match life {
+                0 if slot == 0 => Source::Signals,
+                0 => Source::Chores,
+                1 => Source::Git(slot),
+                _ => Source::Listener(slot),
+            },
+            1 => Source::Connection(Key { slot, life }),
+            2 => Source::Terminal(Key { slot, life }),
+            _ => Source::Sideband(Key { slot, life }),
         }
     }
 }
@@ -76,10 +87,14 @@ mod tests {
         for source in [
             Source::Signals,
             Source::Chores,
+            Source::Git(0),
+            Source::Git(5),
+            Source::Listener(0),
             Source::Listener(3),
             Source::Connection(key),
             Source::Terminal(Key { slot: 0, life: 9 }),
             Source::Terminal(key),
+            Source::Sideband(key),
         ] {
             assert_eq!(Source::unpack(source.pack()), source);
         }

@@ -59,6 +59,11 @@ impl Server {
             return false;
         }
         let after = hosted.terminal.apply(key.number(), &frame);
+        if matches!(frame.act, Act::Input { claim: true, .. })
+            && socket.reader.typed(&hosted.terminal, &connection.outbound, now)
+        {
+            self.work.thirsty.push(key);
+        }
         if matches!(frame.act, Act::Input { claim: true, .. }) {
             self.around.auto_continue.human_typed(&hosted.id);
         }

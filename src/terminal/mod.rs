@@ -22,7 +22,9 @@ use self::screen::Screen;
 use self::size_claim::SizeClaim;
 use self::utf8_seam::Utf8Seam;
 use crate::flow::{After as Following, Follower, Outbound, Stream};
-use crate::limits::{INPUT_BYTES_MAX, RESIZE_INTERVAL, SCREEN_LAG_BYTES_MAX, SCREEN_SLICE_BYTES};
+use crate::limits::{
+    INPUT_BYTES_MAX, RESIZE_INTERVAL, SCREEN_LAG_BYTES_MAX, SCREEN_PASS_BYTES_MIN, SCREEN_SLICE_BYTES,
+};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub struct Terminal {
     screen_at: u64,
     /// How far the screen may lag: never further back than the stream reaches.
     screen_lag_max: usize,
+    /// When the stream is here, the screen may find something to pass over.
+    passes_at: u64,
     title: TitleHold,
     claim: SizeClaim,
     ledger: ClientLedger,
@@ -93,6 +97,7 @@ impl Terminal {
             screen: Screen::new(size, scrollback_lines),
             screen_at: 0,
             screen_lag_max: SCREEN_LAG_BYTES_MAX.min(replay_bytes).max(1),
+            passes_at: 0,
             title: TitleHold::default(),
             claim: SizeClaim::default(),
             ledger: ClientLedger::default(),
@@ -118,7 +123,7 @@ impl Terminal {
         if let Some(what) = self.clear_waits {
             self.level_screen(now);
             let n = self.screen.feed_to_ground(text);
-            self.stream.append(&text[..n]);
+            self.append(&text[..n]);
             self.screen_at = self.stream.head();
             if !self.screen.at_ground() {
                 return;
@@ -126,6 +131,7 @@ impl Terminal {
             self.insert_clear(what);
             return self.take_text(&text[n..], now);
         }
+        self.screen.foresee(text);
         // The ring must not evict what the screen has not seen, however much comes at once.
         for piece in text.chunks(self.screen_lag_max) {
             if self.must_wait_for_screen(piece.len()) {
@@ -133,6 +139,11 @@ impl Terminal {
             }
             self.stream.append(piece);
         }
+    }
+
+    fn append(&mut self, text: &[u8]) {
+        self.stream.append(text);
+        self.screen.foresee(text);
     }
 
     /// Bytes of the stream that the screen has not taken.
@@ -160,7 +171,16 @@ impl Terminal {
         let Following::Bytes(parts) = self.stream.after_any(self.screen_at) else { return };
         let mut replies = (self.answers_queries && !self.attended && self.exit.is_none()).then(Vec::new);
         let mut left = bytes_max;
+        let mut passed = 0;
+        if self.stream.head() >= self.passes_at && self.screen_lag() >= SCREEN_PASS_BYTES_MIN {
+            self.passes_at = self.stream.head() + SCREEN_PASS_BYTES_MIN as u64;
+            passed = self.screen.pass_over(parts, replies.as_mut());
+            self.screen_at += passed as u64;
+        }
         for part in parts {
+            let skipped = passed.min(part.len());
+            let part = &part[skipped..];
+            passed -= skipped;
             let piece = &part[..part.len().min(left)];
             if !piece.is_empty() {
                 self.screen.feed(piece, replies.as_mut());
@@ -206,10 +226,15 @@ impl Terminal {
     pub fn apply(&mut self, socket: usize, frame: &ClientFrame) -> After {
         let id = frame.client_id.as_str();
         self.claim.seen(id, socket);
-        if !self.ledger.is_first_sight(id, frame.client_seq) {
+        if !self.is_first_sight(id, frame.client_seq) {
             return After::Nothing;
         }
         self.act(id, socket, &frame.act)
+    }
+
+    /// Notes a client's frame. False when one with this number or a higher one was noted before.
+    pub fn is_first_sight(&mut self, client_id: &str, client_seq: u64) -> bool {
+        self.ledger.is_first_sight(client_id, client_seq)
     }
 
     /// As [`Terminal::apply`], for a client whose frames come once and in order by themselves.
@@ -264,10 +289,10 @@ impl Terminal {
         self.cleared_at = self.stream.head();
         match what {
             ClearWhat::ScreenAndScrollback => {
-                self.stream.append(b"\x1b[H\x1b[2J\x1b[3J");
+                self.append(b"\x1b[H\x1b[2J\x1b[3J");
                 self.input.put(|out| out.push(0x0c));
             }
-            ClearWhat::Scrollback => self.stream.append(b"\x1b[3J"),
+            ClearWhat::Scrollback => self.append(b"\x1b[3J"),
         }
     }
 

@@ -13,8 +13,8 @@ use memchr::memchr;
 use serde_json::{Value, json};
 
 use crate::limits::{
-    BLANK_LINES_MAX, BODY_BYTES_MAX, CHUNK_LINE_BYTES_MAX, HEAD_BYTES_MAX, HEADERS_MAX, RESPONSE_BYTES_MAX,
-    RESPONSE_HEAD_BYTES_MAX,
+    BLANK_LINES_MAX, BODY_BYTES_MAX, CHUNK_LINE_BYTES_MAX, HEAD_BYTES_MAX, HEADERS_MAX, PANEL_BODY_BYTES_MAX,
+    RESPONSE_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX,
 };
 
 /// A request that gets an error instead of an answer.
@@ -193,7 +193,7 @@ impl RequestReader {
     /// front of `input`, which must be the same buffer each time; what follows it stays there.
     ///
     /// # Errors
-    /// 400 malformed, 413 body over [`BODY_BYTES_MAX`], 417 unknown expectation, 431 head over
+    /// 400 malformed, 413 body over [`BODY_BYTES_MAX`] (a panel: [`PANEL_BODY_BYTES_MAX`]), 417 unknown expectation, 431 head over
     /// [`HEAD_BYTES_MAX`] or more than [`HEADERS_MAX`] headers, 501 unknown transfer coding, 505 not HTTP/1.
     pub fn next(&mut self, input: &mut Vec<u8>) -> Result<Option<Request>, Reject> {
         let mut pending = match self.pending.take() {
@@ -204,7 +204,8 @@ impl RequestReader {
             },
         };
         let mut rest = input.as_slice();
-        let complete = pending.framing.take(&mut rest, &mut pending.request.body, BODY_BYTES_MAX)?;
+        let bytes_max = body_bytes_max(&pending.request);
+        let complete = pending.framing.take(&mut rest, &mut pending.request.body, bytes_max)?;
         let taken = input.len() - rest.len();
         input.drain(..taken);
         if complete {
@@ -219,6 +220,11 @@ impl RequestReader {
     /// Whether the peer waits for `100 Continue` ([`put_continue`]); true once per request.
     pub fn wants_continue(&mut self) -> bool {
         self.pending.as_mut().is_some_and(|pending| std::mem::take(&mut pending.continue_due))
+    }
+
+    /// The request whose body is still arriving: whoever may not ask need not be listened to.
+    pub fn begun(&self) -> Option<&Request> {
+        self.pending.as_ref().map(|pending| &pending.request)
     }
 
     /// What the reader waits for, as of the last [`RequestReader::next`].
@@ -375,6 +381,11 @@ fn set_target(request: &mut Request, target: &str) -> Result<(), Reject> {
     Ok(())
 }
 
+/// Panels hold pictures; everything else is a few fields.
+fn body_bytes_max(request: &Request) -> usize {
+    if request.path.contains("/panels/") { PANEL_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
+}
+
 fn request_framing(request: &Request) -> Result<Framing, Reject> {
     let lengths: Vec<&str> = request.headers_named("content-length").collect();
     let codings: Vec<&str> = request.headers_named("transfer-encoding").collect();
@@ -382,9 +393,10 @@ fn request_framing(request: &Request) -> Result<Framing, Reject> {
         ([], []) => Ok(Framing::Length(0)),
         ([length], []) => {
             let length = parse_length(length)?;
+            let bytes_max = body_bytes_max(request);
             match usize::try_from(length) {
-                Ok(length) if length <= BODY_BYTES_MAX => Ok(Framing::Length(length)),
-                _ => Err(body_too_large(BODY_BYTES_MAX)),
+                Ok(length) if length <= bytes_max => Ok(Framing::Length(length)),
+                _ => Err(body_too_large(bytes_max)),
             }
         }
         ([], [coding]) if request.version_minor > 0 => {

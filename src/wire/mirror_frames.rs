@@ -10,11 +10,11 @@ use std::time::Instant;
 use data_encoding::BASE64;
 use serde_json::{Map, Value};
 
-use super::json::{parse_object, put_escaped};
+use super::json::{SEQ_MAX, parse_object, put_escaped, whole_number};
 use super::websocket::put_text;
 use crate::flow::Outbound;
 use crate::limits::{
-    MIRROR_COLS, MIRROR_ENCODED_BYTES_MAX, MIRROR_ENCODED_MAX, MIRROR_FRAME_BYTES_MAX,
+    CLIENT_ID_BYTES_MAX, MIRROR_COLS, MIRROR_ENCODED_BYTES_MAX, MIRROR_ENCODED_MAX, MIRROR_FRAME_BYTES_MAX,
     MIRROR_NONCE_BYTES_MAX, MIRROR_ROWS, MIRROR_STDIN_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX,
 };
 use crate::mirror::{Frames, Surface};
@@ -30,12 +30,15 @@ const CANCEL: u8 = 0x18;
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum FromMirror {
-    /// Bytes for a surface's program. `claim` is false for a terminal's own reply to a query.
-    Stdin { surface_id: String, bytes: Vec<u8>, claim: bool },
+    /// Bytes for a surface's program. `claim` is false for a terminal's own reply to a query. With a number
+    /// it is acknowledged, and a repeated one has no effect.
+    Stdin { surface_id: String, bytes: Vec<u8>, claim: bool, number: Option<FrameNumber> },
     /// The client shows the surface on a grid of this size.
     Resize { surface_id: String, size: GridSize },
     /// The surface is being used.
     Focus { surface_id: String },
+    /// The client no longer shows the surface.
+    Hide { surface_id: String },
     /// Something was done with a panel; `event` has a `type`, a string.
     PanelInteract { surface_id: String, id: String, event: Map<String, Value> },
     /// New terminals of the workspace start in `cwd`, an absolute path; `None` unpins it.
@@ -44,6 +47,15 @@ pub enum FromMirror {
     Ping { nonce: Value },
     /// The session wants this surface's metadata (`follow`), or no longer (`cancel`).
     Metadata { surface_id: String, follow: bool },
+}
+
+/// What a client calls one of its frames, to send it again without doubling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameNumber {
+    /// Stable over the client's sessions.
+    pub client_id: String,
+    /// Grows with each frame of that client.
+    pub client_seq: u64,
 }
 
 /// Why a frame had no effect.
@@ -86,11 +98,13 @@ pub fn parse_mirror(text: &str) -> Result<FromMirror, MirrorError> {
             surface_id: name(&mut fields, "surfaceId")?,
             claim: claim(&fields)?,
             bytes: stdin(&fields)?,
+            number: number(&mut fields)?,
         }),
         "surfaceResizeRequest" => {
             Ok(FromMirror::Resize { surface_id: name(&mut fields, "surfaceId")?, size: grid(&fields)? })
         }
         "surfaceFocus" => Ok(FromMirror::Focus { surface_id: name(&mut fields, "surfaceId")? }),
+        "surfaceHide" => Ok(FromMirror::Hide { surface_id: name(&mut fields, "surfaceId")? }),
         "panelInteract" => Ok(FromMirror::PanelInteract {
             surface_id: name(&mut fields, "surfaceId")?,
             id: name(&mut fields, "id")?,
@@ -134,6 +148,23 @@ fn claim(fields: &Map<String, Value>) -> Result<bool, MirrorError> {
         Some(Value::Bool(claim)) => Ok(*claim),
         Some(_) => Err(MirrorError::field("claim must be true or false")),
     }
+}
+
+fn number(fields: &mut Map<String, Value>) -> Result<Option<FrameNumber>, MirrorError> {
+    if !fields.contains_key("clientId") && !fields.contains_key("clientSeq") {
+        return Ok(None);
+    }
+    let client_id = match fields.remove("clientId") {
+        Some(Value::String(id)) if (1..=CLIENT_ID_BYTES_MAX).contains(&id.len()) => id,
+        _ => {
+            let rule = format!("a string of 1 to {CLIENT_ID_BYTES_MAX} bytes, and comes with clientSeq");
+            return Err(MirrorError::field(format!("clientId must be {rule}")));
+        }
+    };
+    let client_seq = fields.get("clientSeq").and_then(whole_number).filter(|seq| *seq <= SEQ_MAX);
+    let client_seq =
+        client_seq.ok_or_else(|| MirrorError::field("clientSeq must be a whole number from 0 to 2^53"))?;
+    Ok(Some(FrameNumber { client_id, client_seq }))
 }
 
 fn stdin(fields: &Map<String, Value>) -> Result<Vec<u8>, MirrorError> {
@@ -260,6 +291,11 @@ pub enum ToMirror<'a> {
     WorkspacesUpdate {
         workspaces_json: &'a str,
     },
+    /// A numbered `surfaceStdin` was taken.
+    Ack {
+        surface_id: &'a str,
+        client_seq: u64,
+    },
     /// `server_time_ms`: milliseconds since 1970.
     Pong {
         nonce: &'a Value,
@@ -323,6 +359,9 @@ impl ToMirror<'_> {
             }
             ToMirror::WorkspacesUpdate { workspaces_json } => {
                 Body::new("workspacesUpdate").json("workspaces", workspaces_json)
+            }
+            ToMirror::Ack { surface_id, client_seq } => {
+                Body::new("ack").text("surfaceId", surface_id).json("clientSeq", &client_seq.to_string())
             }
             ToMirror::Pong { nonce, server_time_ms } => Body::new("pong")
                 .json("nonce", &nonce.to_string())
@@ -521,8 +560,12 @@ mod tests {
     #[test]
     fn each_client_frame_of_the_seed_is_understood() {
         let id = || "s1".to_owned();
-        let stdin =
-            |bytes: &[u8], claim| FromMirror::Stdin { surface_id: id(), bytes: bytes.to_vec(), claim };
+        let stdin = |bytes: &[u8], claim| FromMirror::Stdin {
+            surface_id: id(),
+            bytes: bytes.to_vec(),
+            claim,
+            number: None,
+        };
         let typed = json!({ "type": "surfaceStdin", "surfaceId": "s1", "bytes": "bHMK" });
         assert_eq!(parsed(typed), Ok(stdin(b"ls\n", true)));
         let reply = json!({ "type": "surfaceStdin", "surfaceId": "s1", "bytes": "G1tj", "claim": false });
@@ -530,6 +573,8 @@ mod tests {
         let resize = json!({ "type": "surfaceResizeRequest", "surfaceId": "s1", "cols": 120, "rows": 36 });
         let size = GridSize::new(120, 36).unwrap();
         assert_eq!(parsed(resize), Ok(FromMirror::Resize { surface_id: id(), size }));
+        let hide = json!({ "type": "surfaceHide", "surfaceId": "s1" });
+        assert_eq!(parsed(hide), Ok(FromMirror::Hide { surface_id: id() }));
         let focus = json!({ "type": "surfaceFocus", "surfaceId": "s1" });
         assert_eq!(parsed(focus), Ok(FromMirror::Focus { surface_id: id() }));
         let event = json!({ "type": "dragEnd", "x": 4, "y": 2 });
@@ -573,6 +618,38 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_a_client_id_with_a_client_seq_or_nothing() {
+        let stdin = |fields: Value| {
+            let mut frame = json!({ "type": "surfaceStdin", "surfaceId": "s", "bytes": "" });
+            frame.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            parsed(frame).map(|frame| match frame {
+                FromMirror::Stdin { number, .. } => number,
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(stdin(json!({})), Ok(None));
+        let number = FrameNumber { client_id: "c".into(), client_seq: 7 };
+        assert_eq!(stdin(json!({ "clientId": "c", "clientSeq": 7 })), Ok(Some(number)));
+        for (fields, error) in [
+            (json!({ "clientId": "c" }), "bad-field: clientSeq must be a whole number from 0 to 2^53"),
+            (
+                json!({ "clientId": "c", "clientSeq": -1 }),
+                "bad-field: clientSeq must be a whole number from 0 to 2^53",
+            ),
+            (
+                json!({ "clientSeq": 1 }),
+                "bad-field: clientId must be a string of 1 to 256 bytes, and comes with clientSeq",
+            ),
+            (
+                json!({ "clientId": "", "clientSeq": 1 }),
+                "bad-field: clientId must be a string of 1 to 256 bytes, and comes with clientSeq",
+            ),
+        ] {
+            assert_eq!(stdin(fields).unwrap_err(), error);
+        }
+    }
+
+    #[test]
     fn a_side_is_clamped_and_must_be_a_number() {
         let resize = |cols: Value, rows: Value| {
             let frame =
@@ -606,7 +683,7 @@ mod tests {
     #[test]
     fn an_error_has_a_code_and_names_the_field() {
         let surface = "bad-field: surfaceId must be a string of 1 to 1024 bytes";
-        for kind in ["surfaceStdin", "surfaceResizeRequest", "surfaceFocus", "panelInteract"] {
+        for kind in ["surfaceStdin", "surfaceResizeRequest", "surfaceFocus", "surfaceHide", "panelInteract"] {
             for bad in [json!(null), json!(1), json!(""), json!("x".repeat(1025)), json!(["s"])] {
                 assert_eq!(refused(json!({ "type": kind, "surfaceId": bad })), surface);
             }
@@ -736,6 +813,7 @@ mod tests {
             (ToMirror::PlansSnapshot { plans_json: "{}" }, r#"{"type":"plansSnapshot","seq":7,"plans":{}}"#),
             (ToMirror::AutoContinueAudit { audit_json: "[]" }, r#"{"type":"autoContinueAudit","seq":7,"audit":[]}"#),
             (ToMirror::WorkspacesUpdate { workspaces_json: "[]" }, r#"{"type":"workspacesUpdate","seq":7,"workspaces":[]}"#),
+            (ToMirror::Ack { surface_id: id, client_seq: 9 }, r#"{"type":"ack","seq":7,"surfaceId":"s\"1","clientSeq":9}"#),
             (ToMirror::Pong { nonce: &json!("n\""), server_time_ms: 5 }, r#"{"type":"pong","seq":7,"nonce":"n\"","serverTime":5}"#),
             (ToMirror::Error { code: "bad-field", message: "no \"x\"" }, r#"{"type":"error","seq":7,"code":"bad-field","message":"no \"x\""}"#),
         ];

@@ -291,23 +291,33 @@ pub struct CursorInfo {
     pub visible: bool,
 }
 
-/// The answer to `GET /v1/terminals/{id}/screen`. `alternate` says which of the two buffers is on screen.
-pub fn screen_json(
-    format: &str,
-    screen: &str,
-    size: GridSize,
-    cursor: CursorInfo,
-    alternate: bool,
-    title: &str,
-) -> Value {
+/// What a screen shows besides its cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScreenInfo {
+    /// Its grid.
+    pub size: GridSize,
+    /// Its cursor.
+    pub cursor: CursorInfo,
+    /// The alternate buffer is on screen.
+    pub alternate: bool,
+    /// Arrow keys are wanted as `ESC O A` (DECCKM), not as `ESC [ A`.
+    pub application_cursor: bool,
+    /// For people.
+    pub title: String,
+}
+
+/// The answer to `GET /v1/terminals/{id}/screen`.
+pub fn screen_json(format: &str, screen: &str, info: &ScreenInfo) -> Value {
+    let ScreenInfo { size, cursor, .. } = info;
     json!({
         "format": format,
         "screen": screen,
         "cols": size.cols(),
         "rows": size.rows(),
         "cursor": { "row": cursor.row, "col": cursor.col, "visible": cursor.visible },
-        "alternate": alternate,
-        "title": title,
+        "alternate": info.alternate,
+        "applicationCursor": info.application_cursor,
+        "title": info.title,
     })
 }
 
@@ -608,12 +618,19 @@ mod tests {
 
     #[test]
     fn a_screen_is_told_with_its_cursor() {
-        let cursor = CursorInfo { row: 1, col: 2, visible: true };
+        let info = ScreenInfo {
+            size: GridSize::new(80, 24).unwrap(),
+            cursor: CursorInfo { row: 1, col: 2, visible: true },
+            alternate: false,
+            application_cursor: true,
+            title: "sh".into(),
+        };
         assert_eq!(
-            screen_json("text", "$ ls\n", GridSize::new(80, 24).unwrap(), cursor, false, "sh"),
+            screen_json("text", "$ ls\n", &info),
             json!({
                 "format": "text", "screen": "$ ls\n", "cols": 80, "rows": 24,
-                "cursor": {"row": 1, "col": 2, "visible": true}, "alternate": false, "title": "sh",
+                "cursor": {"row": 1, "col": 2, "visible": true}, "alternate": false,
+                "applicationCursor": true, "title": "sh",
             })
         );
     }

@@ -18,9 +18,13 @@ pub fn state_bytes(registry: &Registry, settings: &Settings) -> Vec<u8> {
         .iter()
         .map(|workspace| {
             let mut json = workspace_json(workspace);
-            for pane in json["panes"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            let panes = json["panes"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
+            for (json, pane) in panes.zip(&workspace.panes) {
                 for name in ["workspaceId", "liveTitle", "terminalActivity"] {
-                    pane.remove(name);
+                    json.remove(name);
+                }
+                if pane.automatic {
+                    json.insert("automatic".to_owned(), json!(true));
                 }
             }
             json
@@ -64,10 +68,15 @@ pub fn parse_state(bytes: &[u8]) -> Result<(Registry, Settings), String> {
                 resource_kind: field("resourceKind")?,
                 resource_id: field("resourceId")?,
             };
+            let pane_id = field("id")?;
             // Only a full registry refuses one.
-            let _ = registry.put_pane(&id, &field("id")?, fields);
+            let _ = registry.put_pane(&id, &pane_id, fields);
+            if pane["automatic"] == true {
+                registry.set_automatic(&id, &pane_id);
+            }
         }
     }
+    registry.all_ended();
     let stored = state["settings"].as_object().ok_or("settings is no object")?;
     let known = stored_settings(&Settings::default());
     let known: Map<String, Value> = stored

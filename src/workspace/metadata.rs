@@ -53,14 +53,17 @@ pub struct Git {
     pub conflicts: u32,
 }
 
-/// Arguments of the child whose output [`Git::parse`] reads, to be run in the working directory. It takes no
-/// lock that a person's own git would trip over, and runs no program that the repository's configuration
-/// names.
-pub const GIT_STATUS: [&str; 7] = [
+/// Arguments of the child whose output [`Git::parse`] reads, to be run at the top of the work tree. It takes no
+/// lock that a person's own git would trip over, runs no hook and no monitor, and does not go into submodules,
+/// whose configuration may name programs too. Filters of changed files (git-lfs) run, as in a person's own.
+pub const GIT_STATUS: [&str; 10] = [
     "--no-optional-locks",
     "-c",
     "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
     "status",
+    "--ignore-submodules=dirty",
     "--porcelain=v2",
     "--branch",
     "--untracked-files=normal",

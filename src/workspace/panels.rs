@@ -182,6 +182,11 @@ impl Panels {
         panels.find_map(|(known, panel)| (known == id).then_some(panel))
     }
 
+    /// Whether the surface has a panel.
+    pub fn are_on(&self, surface_id: &str) -> bool {
+        self.surfaces.contains_key(surface_id)
+    }
+
     /// Makes a panel. One with the same id is replaced, and goes to the top.
     ///
     /// # Errors

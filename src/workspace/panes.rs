@@ -1,9 +1,9 @@
 //! Workspaces and their panes: what a client shows, in which order, under which names. A pane whose
 //! resource is a terminal also carries the terminal's recorded title and activity ("Pane titles").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::limits::{PANES_MAX, WORKSPACES_MAX};
+use crate::limits::{ENDED_PANES_MAX, PANES_MAX, WORKSPACES_MAX};
 use crate::terminal::title::Activity;
 
 /// The workspace that always exists.
@@ -43,6 +43,9 @@ pub struct Pane {
     pub live_title: Option<String>,
     /// What the title's glyph meant.
     pub activity: Option<Activity>,
+    /// The server made it for a new session, and nobody has named or placed it since: it need not outlive its
+    /// terminal for ever.
+    pub automatic: bool,
 }
 
 /// What a client says about a workspace.
@@ -143,6 +146,8 @@ pub struct Registry {
     workspaces: Vec<Workspace>,
     /// By sessionId, so that a pane made later knows its terminal's title. A session without both is not in.
     live: BTreeMap<String, Live>,
+    /// Sessions whose terminal is gone and that have an automatic pane, the one that ended first in front.
+    ended: VecDeque<String>,
 }
 
 impl Default for Registry {
@@ -161,7 +166,7 @@ impl Registry {
             cwd: None,
             panes: Vec::new(),
         };
-        Registry { workspaces: vec![default], live: BTreeMap::new() }
+        Registry { workspaces: vec![default], live: BTreeMap::new(), ended: VecDeque::new() }
     }
 
     /// All workspaces: the default one, then in order of creation.
@@ -266,6 +271,7 @@ impl Registry {
             resource_id,
             live_title: None,
             activity: None,
+            automatic: false,
         };
         show_live(&self.live, &mut pane);
         self.workspace_mut(workspace_id)?.panes.push(pane.clone());
@@ -282,11 +288,12 @@ impl Registry {
         pane_id: &str,
         patch: PanePatch,
     ) -> Result<Option<Change>, RegistryError> {
-        let Registry { workspaces, live } = self;
+        let Registry { workspaces, live, .. } = self;
         let workspace = workspaces.iter_mut().find(|workspace| workspace.id == workspace_id);
         let panes = &mut workspace.ok_or(RegistryError::UnknownWorkspace)?.panes;
         let pane = panes.iter_mut().find(|pane| pane.id == pane_id).ok_or(RegistryError::UnknownPane)?;
         let mut changed = false;
+        pane.automatic = false;
         set(&mut pane.title, patch.title, &mut changed);
         set(&mut pane.resource_kind, patch.resource_kind, &mut changed);
         set(&mut pane.resource_id, patch.resource_id, &mut changed);
@@ -309,6 +316,7 @@ impl Registry {
     /// Gives a session without a pane one in the default workspace, under the session's own id where that
     /// is free. `None` when it has one, or the registry is full: the terminal is there all the same.
     pub fn ensure_pane(&mut self, session_id: &str, title: &str) -> Option<Change> {
+        self.ended.retain(|ended| ended != session_id);
         if self.panes_of(session_id).next().is_some() {
             return None;
         }
@@ -320,7 +328,42 @@ impl Registry {
             resource_kind: TERMINAL.to_owned(),
             resource_id: session_id.to_owned(),
         };
-        self.put_pane(DEFAULT_WORKSPACE, &pane_id, fields).ok()?.change
+        let change = self.put_pane(DEFAULT_WORKSPACE, &pane_id, fields).ok()?.change;
+        self.set_automatic(DEFAULT_WORKSPACE, &pane_id);
+        change
+    }
+
+    /// Marks a pane as one that the server made by itself, as [`Registry::ensure_pane`] does.
+    pub fn set_automatic(&mut self, workspace_id: &str, pane_id: &str) {
+        let panes = self.workspace_mut(workspace_id).map(|workspace| workspace.panes.iter_mut());
+        if let Some(pane) = panes.into_iter().flatten().find(|pane| pane.id == pane_id) {
+            pane.automatic = true;
+        }
+    }
+
+    /// A session's terminal is gone. Its pane stays, for when the session gets another one; of those that the
+    /// server made by itself the last [`ENDED_PANES_MAX`] do. Gives what was removed.
+    pub fn session_ended(&mut self, session_id: &str) -> Vec<Change> {
+        self.ended.retain(|ended| ended != session_id);
+        self.ended.push_back(session_id.to_owned());
+        let Registry { workspaces, ended, .. } = self;
+        let panes = || workspaces.iter().flat_map(|workspace| &workspace.panes);
+        ended.retain(|session_id| panes().any(|pane| pane.automatic && shows(pane, session_id)));
+        let excess = ended.len().saturating_sub(ENDED_PANES_MAX);
+        let leaving: Vec<String> = ended.drain(..excess).collect();
+        let is_leaving = |pane: &Pane| pane.automatic && leaving.iter().any(|id| shows(pane, id));
+        let gone: Vec<PaneKey> = panes().filter(|pane| is_leaving(pane)).map(key_of).collect();
+        for workspace in workspaces.iter_mut() {
+            workspace.panes.retain(|pane| !is_leaving(pane));
+        }
+        gone.into_iter().map(Change::PaneRemoved).collect()
+    }
+
+    /// After a start of the server no session has a terminal.
+    pub fn all_ended(&mut self) {
+        let panes = self.workspaces.iter().flat_map(|workspace| &workspace.panes);
+        let automatic = panes.filter(|pane| pane.automatic && pane.resource_kind == TERMINAL);
+        self.ended = automatic.map(|pane| pane.resource_id.clone()).collect();
     }
 
     /// Records a terminal's title and activity on every pane that shows it; both `None` once it has exited.
@@ -337,7 +380,7 @@ impl Registry {
             let live = Live { title: live_title.map(str::to_owned), activity };
             self.live.insert(session_id.to_owned(), live);
         }
-        let Registry { workspaces, live } = self;
+        let Registry { workspaces, live, .. } = self;
         let panes = workspaces.iter_mut().flat_map(|workspace| &mut workspace.panes);
         panes
             .filter(|pane| shows(pane, session_id))
@@ -512,6 +555,28 @@ mod tests {
         assert_eq!(registry.delete_pane("default", "p"), Ok(Change::PaneRemoved(key("default", "p"))));
         assert_eq!(registry.delete_pane("default", "p"), Err(RegistryError::UnknownPane));
         assert_eq!(registry.delete_pane("w", "p"), Err(RegistryError::UnknownWorkspace));
+    }
+
+    #[test]
+    fn of_panes_that_nobody_placed_only_the_last_outlive_their_terminals() {
+        let mut registry = Registry::new();
+        let name = |n: usize| format!("s{n}");
+        for n in 0..ENDED_PANES_MAX + 3 {
+            registry.ensure_pane(&name(n), "shell");
+        }
+        // One has been named by somebody, one lives, one has come back and ended again later.
+        registry.put_pane(DEFAULT_WORKSPACE, "s0", fields("mine", "s0")).unwrap();
+        let mut removed = Vec::new();
+        for n in (0..ENDED_PANES_MAX + 3).filter(|n| *n != 2) {
+            removed.extend(registry.session_ended(&name(n)));
+            if n == 1 {
+                registry.ensure_pane("s1", "shell");
+            }
+        }
+        assert_eq!(removed, [], "64 have ended, besides the one that is somebody's");
+        assert_eq!(registry.session_ended("s1"), [Change::PaneRemoved(key(DEFAULT_WORKSPACE, "s3"))]);
+        let is_there = |id: &str| registry.pane(&key(DEFAULT_WORKSPACE, id)).is_some();
+        assert!(["s0", "s1", "s2", "s4"].into_iter().all(is_there) && !is_there("s3"));
     }
 
     #[test]

@@ -77,7 +77,8 @@ export async function openTab(browser, options = desktop) {
 /** The lines of the terminal in `page`, scrollback included, without empty ones at the end. */
 export function lines(page) {
   return page.evaluate(() => {
-    const buffer = wharf.term.buffer.active;
+    const buffer = globalThis.wharf?.term?.buffer.active;
+    if (!buffer) return [];
     const all = Array.from({ length: buffer.length }, (_, y) => buffer.getLine(y).translateToString(true).trimEnd());
     while (all.at(-1) === "") all.pop();
     return all;
@@ -87,7 +88,7 @@ export function lines(page) {
 /** Waits until a line of the terminal is exactly `line`. */
 export async function untilLine(page, line) {
   await page.waitForFunction((line) => {
-    const buffer = globalThis.wharf?.term.buffer.active;
+    const buffer = globalThis.wharf?.term?.buffer.active;
     for (let y = 0; y < (buffer?.length ?? 0); y++) if (buffer.getLine(y).translateToString(true).trimEnd() === line) return true;
     return false;
   }, line, { polling: 50 }).catch(async (error) => {

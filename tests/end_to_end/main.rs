@@ -19,6 +19,7 @@
 //! | B04 lost tail | `streams::the_last_line_is_always_there_however_quickly_the_program_ends` |
 //! | B06 background jobs | `lives::a_background_job_does_not_hold_the_exit_back` |
 //! | B07 slave kept open | `lives::five_hundred_terminals_leave_no_descriptor_and_no_zombie` |
+//! | B08 inherited descriptors | `sideband::a_terminals_descriptors_are_its_own`: 0 to 5, or to 2 without the sideband |
 //! | B09 leaked descriptors | `lives::failed_starts_and_immortal_grandchildren_leave_no_descriptor` |
 //! | B10 zombies | `lives::two_hundred_exits_at_once_are_all_reaped`, `startup::as_process_1_it_reaps_orphans_too` |
 //! | B11 SIGCHLD ignored | `startup::a_signal_that_the_parent_ignores_does_no_harm` |
@@ -97,16 +98,21 @@
 mod agents;
 mod files;
 mod harness;
+mod ht;
 mod http;
 mod input;
 mod lives;
+mod metadata;
 mod mirror;
+mod mirror_frames;
+mod mirror_resume;
 mod panes;
 mod programs;
 mod protocol;
 mod queries;
 mod screens;
 mod shells;
+mod sideband;
 mod sizes;
 mod slow;
 mod startup;

@@ -5,13 +5,27 @@ use data_encoding::BASE64;
 use crate::harness::*;
 
 /// A client of the mirror that checks every frame's `seq`.
-struct Mirror {
-    socket: WebSocket,
+pub struct Mirror {
+    pub socket: WebSocket,
     session: String,
-    seq: u64,
-    hello: Value,
+    pub seq: u64,
+    pub hello: Value,
     /// Frames so far, the hello included.
-    frames: Vec<Value>,
+    pub frames: Vec<Value>,
+}
+
+/// A session without a socket.
+pub struct Left(String);
+
+impl Left {
+    pub fn resume(&self, server: &Server, seq: u64) -> Mirror {
+        resumed(server, &self.0, seq)
+    }
+}
+
+fn resumed(server: &Server, session: &str, seq: u64) -> Mirror {
+    let socket = open(server, &format!("resume={session}&seq={seq}"));
+    Mirror { socket, session: session.to_owned(), seq, hello: Value::Null, frames: Vec::new() }
 }
 
 fn open(server: &Server, query: &str) -> WebSocket {
@@ -23,12 +37,12 @@ fn open(server: &Server, query: &str) -> WebSocket {
 impl Mirror {
     /// A new session.
     #[track_caller]
-    fn open(server: &Server) -> Mirror {
+    pub fn open(server: &Server) -> Mirror {
         Mirror::greeted(open(server, ""))
     }
 
     #[track_caller]
-    fn greeted(mut socket: WebSocket) -> Mirror {
+    pub fn greeted(mut socket: WebSocket) -> Mirror {
         let hello = socket.next_json();
         assert_eq!(
             (&hello["type"], &hello["seq"], &hello["version"]),
@@ -40,17 +54,21 @@ impl Mirror {
     }
 
     /// The same session on another socket, going on after frame `seq`.
-    fn resume(&self, server: &Server, seq: u64) -> Mirror {
-        let socket = open(server, &format!("resume={}&seq={seq}", self.session));
-        Mirror { socket, session: self.session.clone(), seq, hello: Value::Null, frames: Vec::new() }
+    pub fn resume(&self, server: &Server, seq: u64) -> Mirror {
+        resumed(server, &self.session, seq)
     }
 
-    fn send(&mut self, frame: Value) {
+    /// Drops the socket; gives what resumes the session.
+    pub fn leave(self) -> Left {
+        Left(self.session)
+    }
+
+    pub fn send(&mut self, frame: Value) {
         assert!(self.socket.send_json(&frame), "the server has gone");
     }
 
     #[track_caller]
-    fn next(&mut self) -> Value {
+    pub fn next(&mut self) -> Value {
         let frame = self.socket.next_json();
         self.seq += 1;
         assert_eq!(frame["seq"], self.seq, "{frame}");
@@ -60,7 +78,7 @@ impl Mirror {
 
     /// Reads up to the next frame of this type.
     #[track_caller]
-    fn until(&mut self, kind: &str) -> Value {
+    pub fn until(&mut self, kind: &str) -> Value {
         loop {
             let frame = self.next();
             if frame["type"] == kind {
@@ -71,13 +89,13 @@ impl Mirror {
 
     /// Reads everything that the server had to say until now.
     #[track_caller]
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.send(json!({ "type": "ping", "nonce": "settle" }));
         self.until("pong");
     }
 
     /// What it was shown of a surface since the last snapshot of it, that included.
-    fn shown(&self, surface: &Terminal) -> String {
+    pub fn shown(&self, surface: &Terminal) -> String {
         let mut shown = Vec::new();
         for frame in &self.frames {
             if frame["type"] == "surfaceStdout" && frame["surfaceId"] == surface.id.as_str() {
@@ -92,18 +110,18 @@ impl Mirror {
 
     /// Reads until it was shown this of a surface.
     #[track_caller]
-    fn expect(&mut self, surface: &Terminal, text: &str) {
+    pub fn expect(&mut self, surface: &Terminal, text: &str) {
         while !self.shown(surface).contains(text) {
             self.next();
         }
     }
 
-    fn type_in(&mut self, surface: &Terminal, text: &str) {
+    pub fn type_in(&mut self, surface: &Terminal, text: &str) {
         let bytes = BASE64.encode(text.as_bytes());
         self.send(json!({ "type": "surfaceStdin", "surfaceId": surface.id, "bytes": bytes }));
     }
 
-    fn resize(&mut self, surface: &Terminal, cols: u64, rows: u64) {
+    pub fn resize(&mut self, surface: &Terminal, cols: u64, rows: u64) {
         self.send(
             json!({ "type": "surfaceResizeRequest", "surfaceId": surface.id, "cols": cols, "rows": rows }),
         );
@@ -322,6 +340,56 @@ fn six_hundred_keys_in_one_go_all_arrive_in_order() {
     }
     assert!(mirror.socket.put(&burst));
     mirror.expect(&terminal, &typed);
+}
+
+#[test]
+fn numbered_input_is_acknowledged_and_comes_once_however_often_it_is_sent() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("stty -echo; echo ready; exec cat"));
+    let mut mirror = Mirror::open(&server);
+    mirror.expect(&terminal, "ready\r\n");
+    let numbered = |seq: u64, text: &str| {
+        let bytes = BASE64.encode(text.as_bytes());
+        json!({ "type": "surfaceStdin", "surfaceId": terminal.id, "bytes": bytes, "clientId": "c", "clientSeq": seq })
+    };
+    mirror.send(numbered(1, "one\n"));
+    let ack = mirror.until("ack");
+    assert_eq!((&ack["surfaceId"], &ack["clientSeq"]), (&json!(terminal.id), &json!(1)));
+    mirror.send(numbered(2, "two\n"));
+    mirror.settle();
+    let seq = mirror.seq;
+    drop(mirror.socket);
+
+    // The acknowledgements were lost with the socket: all is sent again, once in the session, once in another.
+    let socket = open(&server, &format!("resume={}&seq={seq}", mirror.session));
+    let mut resumed = Mirror { socket, seq, ..mirror };
+    for frame in [numbered(1, "one\n"), numbered(2, "two\n"), numbered(3, "three\n")] {
+        resumed.send(frame);
+    }
+    while resumed.until("ack")["clientSeq"] != 3 {}
+    drop(resumed.socket);
+    let mut fresh = Mirror::open(&server);
+    for frame in [numbered(2, "two\n"), numbered(3, "three\n"), numbered(4, "end\n")] {
+        fresh.send(frame);
+    }
+    while fresh.until("ack")["clientSeq"] != 4 {}
+    server.until_screen(&terminal, "ready\none\ntwo\nthree\nend");
+}
+
+#[test]
+fn a_surface_that_is_hidden_gives_its_size_to_the_next() {
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sizes());
+    let mut large = Mirror::open(&server);
+    large.expect(&terminal, "ready");
+    large.resize(&terminal, 120, 40);
+    large.expect(&terminal, "40 120");
+    let mut small = Mirror::open(&server);
+    small.resize(&terminal, 60, 20);
+    small.send(json!({ "type": "surfaceFocus", "surfaceId": terminal.id }));
+    small.expect(&terminal, "20 60");
+    small.send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
+    assert_eq!(small.until("surfaceResize")["cols"], 120);
 }
 
 #[test]

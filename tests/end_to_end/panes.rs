@@ -350,3 +350,37 @@ fn titles_do_not_survive_a_restart() {
         eventually("it is recorded", || pane(&server, &terminal.session)["liveTitle"] == "title");
     }
 }
+
+#[test]
+fn panes_of_sessions_that_ended_do_not_pile_up_and_those_that_somebody_placed_stay() {
+    let dir = server::Dir::new();
+    let start = || Launch::default().in_dir(dir.path()).start();
+    let mut server = start();
+    let panes = |server: &Server| -> Vec<String> {
+        let panes = server.get("/v1/workspaces/default/panes").json()["panes"].clone();
+        panes.as_array().unwrap().iter().map(|pane| pane["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let end = |server: &Server, session: &str| {
+        let terminal = server.make_in(session, 80, 24, sh("exec cat"));
+        server.delete(&format!("/v1/terminals/{}", terminal.id));
+        eventually("it is gone", || server.get(&format!("/v1/terminals/{}", terminal.id)).status == 404);
+    };
+    end(&server, "mine");
+    let mine = json!({ "title": "Mine", "resourceKind": "terminal", "resourceId": "mine" });
+    server.tell("PUT", "/v1/workspaces/default/panes/mine", &mine);
+    end(&server, "oldest");
+    for n in 0..40 {
+        end(&server, &format!("before-{n}"));
+    }
+    server.stop();
+    let server = start();
+    assert_eq!(panes(&server).len(), 42, "they are kept over a restart, for those who come back");
+    server.make_in("oldest", 80, 24, sh("exec cat"));
+    for n in 0..30 {
+        end(&server, &format!("after-{n}"));
+    }
+    let left = panes(&server);
+    assert_eq!(left.len(), 2 + 64);
+    assert!(["mine", "oldest", "before-6", "after-29"].iter().all(|id| left.contains(&id.to_string())));
+    assert!(!left.contains(&"before-5".to_owned()));
+}

@@ -9,7 +9,7 @@ struct Shell {
 }
 
 /// Where `scripts/shells` puts it, unless it is on the PATH.
-fn nushell() -> String {
+pub fn nushell() -> String {
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/bin/nu");
     let path = std::env::var("PATH").unwrap();
     let found =

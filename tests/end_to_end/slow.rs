@@ -144,3 +144,58 @@ fn a_stalled_client_is_still_answered_when_it_reads_again() {
     slow.expect("while standing");
     assert!(slow.resets <= 1);
 }
+
+/// A client that takes 128 KiB a second, with little room on the way.
+fn attach_slowly(server: &Server, terminal: &Terminal, protocol: u8) -> Client {
+    use socket2::{Domain, Socket, Type};
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(8 << 10).unwrap();
+    socket.connect(&server.addr().into()).unwrap();
+    let mut client = Client::attach(Stream::Tcp(socket.into()), None, terminal, 0, protocol);
+    client.socket.pace = Some((512, Duration::from_millis(4)));
+    client
+}
+
+#[test]
+fn typing_over_a_slow_link_shows_the_present() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    for protocol in [1, 2] {
+        let script = "stty -echo; trap : INT; printf ready; read x; yes; echo; echo END; read x";
+        let terminal = server.make(80, 24, sh(script));
+        let mut client = attach_slowly(&server, &terminal, protocol);
+        client.expect("ready");
+        client.input("\n");
+        while client.socket.taken < 256 << 10 {
+            client.next();
+        }
+        let before = client.socket.taken;
+        client.input("\u{3}");
+        client.expect("END");
+        let in_front = client.socket.taken - before;
+        assert!(in_front < 64 << 10, "{in_front} bytes came before the end of the flood");
+        // The scrollback comes when there is time for it.
+        let resets = client.resets;
+        client.until("the whole", |frame| matches!(frame, Frame::Output { reset: true, .. }));
+        assert_eq!(client.resets, resets + 1);
+        assert!(client.text().contains(&"y\r\n".repeat(900)), "{:?}", client.text());
+        client.expect("END");
+        server.delete(&format!("/v1/terminals/{}", terminal.id));
+    }
+}
+
+#[test]
+fn who_only_watches_over_a_slow_link_gets_every_byte_while_the_server_has_them() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    for protocol in [1, 2] {
+        // About 0.6 MiB, five seconds.
+        let terminal = server.make(80, 24, sh("stty -echo; printf ready; read x; seq 1 100000; read x"));
+        let mut client = attach_slowly(&server, &terminal, protocol);
+        client.expect("ready");
+        client.input("\n");
+        client.expect("\n100000\r\n");
+        assert_eq!(client.resets, 0);
+        assert!(client.text() == format!("ready{}", lines(1, 100_000)));
+    }
+}

@@ -14,7 +14,7 @@ fn a_character_that_is_written_byte_by_byte_arrives_whole() {
     for protocol in [1, 2] {
         let script = "import os,time
 for byte in '─😀é'.encode():
-    os.write(1, bytes([byte])); time.sleep(0.02)
+    os.write(1, bytes([byte])); time.sleep(0.002)
 os.write(1, b'END')
 ";
         let terminal = server.make(80, 24, python(script));

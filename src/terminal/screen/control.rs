@@ -737,6 +737,7 @@ impl Screen {
         std::mem::swap(&mut fresh.colors, &mut self.colors);
         std::mem::swap(&mut fresh.answers, &mut self.answers);
         std::mem::swap(&mut fresh.strings, &mut self.strings);
+        std::mem::swap(&mut fresh.scout, &mut self.scout);
         fresh.fed = self.fed;
         fresh.answering = self.answering;
         *self = fresh;

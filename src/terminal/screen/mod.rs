@@ -23,6 +23,7 @@ mod reflow;
 mod reset;
 mod row;
 mod sequence;
+mod skip;
 mod strings;
 mod style;
 mod width;
@@ -41,6 +42,7 @@ use modes::{Keyboard, Modes};
 use paint::Paint;
 use row::Row;
 use sequence::{Action, Sequence, State};
+use skip::Scout;
 use style::{Pen, Style};
 
 /// The screen of one terminal.
@@ -82,6 +84,7 @@ pub struct Screen {
     /// Bytes fed so far: the stream's position at the end of what is being taken.
     fed: u64,
     strings: StringSpans,
+    scout: Scout,
 }
 
 impl Screen {
@@ -120,19 +123,25 @@ impl Screen {
             answering: false,
             fed: 0,
             strings: StringSpans::default(),
+            scout: Scout::new(),
         }
     }
 
     /// Takes the next bytes of the stream: UTF-8, cut at any byte (what is no UTF-8 counts as U+FFFD).
     /// With `replies`, the answers to terminal queries in them are appended there.
     pub fn feed(&mut self, bytes: &[u8], replies: Option<&mut Vec<u8>>) {
+        self.answering_to(replies, |screen| screen.take(bytes));
+    }
+
+    fn answering_to<T>(&mut self, replies: Option<&mut Vec<u8>>, take: impl FnOnce(&mut Screen) -> T) -> T {
         self.answering = replies.is_some();
-        self.take(bytes);
+        let taken = take(self);
         if let Some(replies) = replies {
             replies.append(&mut self.answers);
         }
         self.answering = false;
         self.collect();
+        taken
     }
 
     /// Takes bytes up to the first place between two sequences and returns how many that were (none,
@@ -230,6 +239,11 @@ impl Screen {
         self.on_alternate
     }
 
+    /// Whether arrow keys are wanted as `ESC O A` (DECCKM).
+    pub fn application_cursor(&self) -> bool {
+        self.modes.application_cursor
+    }
+
     /// Lines in the scrollback.
     pub fn scrollback_lines(&self) -> usize {
         self.history.len()
@@ -245,6 +259,7 @@ impl Screen {
         }
         self.paint.forget(self.alternate.len.max(self.cols));
         self.sequence.rest();
+        self.scout.rest();
     }
 
     // ---- taking bytes ----
@@ -270,6 +285,7 @@ impl Screen {
                 }
                 Utf8::Short => {}
             }
+            self.strings.note(self.sequence.state.is_string(), self.fed - (bytes.len() - at) as u64);
         }
         while at < bytes.len() {
             at += match self.sequence.state {
@@ -355,11 +371,9 @@ impl Screen {
         if skimmed > 0 {
             return skimmed;
         }
-        match bytes[0] {
+        let len = match bytes[0] {
             byte @ 0..0x80 => {
                 self.take_code(byte.into(), &[byte]);
-                let cursor = self.fed - bytes.len() as u64 + 1;
-                self.strings.note(self.sequence.state.is_string(), cursor);
                 1
             }
             _ => match first_of_utf8(&bytes[..bytes.len().min(4)]) {
@@ -372,7 +386,10 @@ impl Screen {
                     self.take_invalid(&bytes[..len], len == bytes.len())
                 }
             },
-        }
+        };
+        let cursor = self.fed - (bytes.len() - len) as u64;
+        self.strings.note(self.sequence.state.is_string(), cursor);
+        len
     }
 
     fn take_char(&mut self, c: char, bytes: &[u8]) {

@@ -88,6 +88,7 @@ impl Screen {
                     // A wide character in the last column that may not wrap is lost.
                     from = at + c.len_utf8();
                     self.join = columns;
+                    self.joined_bytes = 0;
                     continue;
                 }
             }

@@ -304,6 +304,80 @@ fn play(stream: &[Step], cut: usize) -> Screen {
     screen
 }
 
+fn valid(bytes: &[u8]) -> Vec<u8> {
+    String::from_utf8_lossy(bytes).into_owned().into_bytes()
+}
+
+/// As [`play`], as a terminal does it, with little scrollback.
+fn foreseen(stream: &[Step]) -> Screen {
+    let mut screen = Screen::new(GridSize::new(20, 5).unwrap(), 6);
+    for (bytes, size) in stream {
+        let text = valid(bytes);
+        screen.foresee(&text);
+        screen.feed(&text, None);
+        if let Some((cols, rows)) = size {
+            screen.resize(GridSize::new(*cols, *rows).unwrap());
+        }
+    }
+    screen
+}
+
+#[test]
+fn a_flood_of_lines_is_passed_over_but_for_the_last_ones() {
+    let lines = |n: usize| "\x1b[31mcoloured\x1b[m line\r\n".repeat(n).into_bytes();
+    let passed = |before: &[u8], text: &[u8]| {
+        let mut screen = foreseen(&[(before.to_vec(), None)]);
+        screen.foresee(text);
+        screen.pass_over([text, &[]], None)
+    };
+    let (all, last) = (lines(1000).len(), lines(6 + 5).len());
+    assert_eq!(passed(b"", &lines(1000)), all - last);
+    assert_eq!(passed(b"", &lines(6 + 5)), 0, "all of them can still be seen");
+    assert_eq!(passed(b"\x1b[2;3r", &lines(1000)), 0, "the last row does not scroll");
+    assert_eq!(passed(b"\x1b[?1049h", &lines(1000)), 0);
+    assert_eq!(passed(b"\x1b[3", &lines(1000)), all - last, "a sequence that was begun is ended first");
+    for odd in [
+        "\x1b[A",
+        "\x1b[H",
+        "\x1b[6n",
+        "\u{9b}A",
+        "\x0e",
+        "\x1b7",
+        "\x1b_x\x1b\\",
+        "\x1b]2;\n\x07",
+        "\x1b[\n1m",
+    ] {
+        assert_eq!(passed(b"", &[&lines(500), odd.as_bytes(), &lines(500)].concat()), 0, "{odd:?}");
+    }
+    let mut screen = foreseen(&[]);
+    let text =
+        [b"\x1b]2;title\x07\x1b[?25l\x1b[4m".to_vec(), lines(100), b"\x1b[7m".repeat(2), lines(20)].concat();
+    screen.foresee(&text);
+    screen.pass_over([&text, &[]], None);
+    assert_eq!((screen.title(), screen.cursor_visible(), screen.cursor()), ("title", false, (4, 0)));
+}
+
+/// Floods: mostly lines, of anything that may stand in one, cut off at any place.
+fn flood() -> impl Strategy<Value = Vec<u8>> {
+    let inline = prop_oneof![
+        4 => "[ -~]{0,30}",
+        1 => Just("漢字かな한글".to_owned()),
+        1 => Just("e\u{301}❤\u{fe0f}👍\u{1f3fd}\u{200b}\u{a0}«é».\u{7f}".to_owned()),
+        1 => "[\t\r\u{7}\u{8}]",
+        2 => (0..110u32).prop_map(|n| format!("\x1b[{n}m")),
+        1 => prop::sample::select(vec![
+            "\x1b[m", "\x1b[0m", "\x1b[1;31;4:3m", "\x1b[48;5;7m", "\x1b[K", "\x1b[1K", "\x1b[5G", "\x1b[3C", "\x1b[2D",
+            "\x1b[2P", "\x1b[2@", "\x1b[4X", "\x1b[?25l", "\x1b[?25h", "\x1b[?2026l", "\x1b[?2004h", "\x1b]2;tïtle\x1b\\",
+            "\x1b]8;;http://x/1\x07", "\x1b]8;id=2;http://x/2\x1b\\", "\x1b]8;;\x1b\\", "\x1b]133;A\x07", "\x1b]11;?\x07",
+        ]).prop_map(str::to_owned),
+    ];
+    let end = prop_oneof![20 => Just("\r\n"), 1 => Just("\n"), 1 => Just("\x1b[m\r\n")];
+    let line = (prop::collection::vec(inline, 0..5), end)
+        .prop_map(|(parts, end)| (parts.concat() + end).into_bytes());
+    let lines = prop::collection::vec(prop_oneof![60 => line, 1 => piece()], 0..120);
+    lines.prop_map(|lines| lines.concat())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -314,6 +388,35 @@ proptest! {
         prop_assert_eq!(reset(&mut whole), reset(&mut bytes));
         prop_assert_eq!(whole.text(usize::MAX), bytes.text(usize::MAX));
         prop_assert_eq!(whole.at_ground(), bytes.at_ground());
+    }
+
+    #[test]
+    fn passing_over_changes_nothing(before in stream(), floods in prop::collection::vec((flood(), 0..100u8, 0..100u8), 1..4),
+                                    after in stream()) {
+        let (mut whole, mut passing) = (foreseen(&before), foreseen(&before));
+        let mut answers = [Vec::new(), Vec::new()];
+        for (text, seam, fed) in floods {
+            let text = valid(&text);
+            let percent = |n: u8| text.len() * usize::from(n) / 100;
+            whole.feed(&text, Some(&mut answers[0]));
+            passing.foresee(&text);
+            let fed = percent(fed / 2);
+            passing.feed(&text[..fed], Some(&mut answers[1]));
+            let seam = percent(seam).max(fed);
+            let passed = passing.pass_over([&text[fed..seam], &text[seam..]], Some(&mut answers[1]));
+            passing.feed(&text[fed + passed..], Some(&mut answers[1]));
+            prop_assert_eq!(reset(&mut whole), reset(&mut passing));
+        }
+        prop_assert_eq!(&answers[0], &answers[1]);
+        for cursor in 0..=whole.fed {
+            prop_assert_eq!(whole.is_inside_string(cursor), passing.is_inside_string(cursor));
+        }
+        for (bytes, _) in &after {
+            whole.feed(bytes, None);
+            passing.feed(bytes, None);
+        }
+        prop_assert_eq!(reset(&mut whole), reset(&mut passing));
+        prop_assert_eq!(whole.text(usize::MAX), passing.text(usize::MAX));
     }
 
     #[test]

@@ -36,7 +36,8 @@ function preloaded(script, up, entry) {
 }
 
 const files = new Map();
-for (const name of readdirSync(here).filter((name) => own.test(name)).sort()) {
+const ours = ["", "desk/"].flatMap((folder) => readdirSync(join(here, folder)).map((name) => folder + name));
+for (const name of ours.filter((name) => own.test(name)).sort()) {
   files.set(name, readFileSync(join(here, name)));
 }
 for (const [name, source] of Object.entries(packages)) {

@@ -177,6 +177,12 @@ impl Program {
     pub fn new(path: &str, args: &[&str]) -> Program {
         Program { shell: path.into(), args: args.iter().map(|arg| arg.to_string()).collect() }
     }
+
+    /// With one argument more.
+    pub fn arg(mut self, arg: &str) -> Program {
+        self.args.push(arg.to_string());
+        self
+    }
 }
 
 /// A terminal that was created.

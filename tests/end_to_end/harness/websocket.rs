@@ -31,6 +31,10 @@ pub struct WebSocket {
     unread: Vec<u8>,
     consumed: usize,
     scratch: Vec<u8>,
+    /// Bytes that came.
+    pub taken: u64,
+    /// For a slow link: so many bytes at most, and a rest before each read.
+    pub pace: Option<(usize, Duration)>,
     partial: Option<(u8, Vec<u8>)>,
 }
 
@@ -58,7 +62,15 @@ impl WebSocket {
         // RFC 6455, 1.3: the accept value of this very key.
         assert_eq!(answer.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
         let (stream, unread) = http.into_parts();
-        Ok(WebSocket { stream, unread, consumed: 0, scratch: vec![0; 256 << 10], partial: None })
+        Ok(WebSocket {
+            stream,
+            unread,
+            consumed: 0,
+            scratch: vec![0; 256 << 10],
+            taken: 0,
+            pace: None,
+            partial: None,
+        })
     }
 
     /// Any frame, legal or not.
@@ -143,7 +155,13 @@ impl WebSocket {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             let mut scratch = std::mem::take(&mut self.scratch);
-            let read = self.stream.read_for(&mut scratch, left);
+            let mut room = scratch.len();
+            if let Some((bytes, rest)) = self.pace {
+                std::thread::sleep(rest);
+                room = bytes;
+            }
+            let read = self.stream.read_for(&mut scratch[..room], left);
+            self.taken += read.unwrap_or(0) as u64;
             self.unread.extend_from_slice(&scratch[..read.unwrap_or(0)]);
             self.scratch = scratch;
             match read {

@@ -142,6 +142,8 @@ __wharf_start() {
   { local status="$?" flags="$-"; local - && builtin set +aeux || :; } 2>/dev/null
   if ((BASH_VERSINFO[0] == 4 && BASH_VERSINFO[1] < 4)); then __wharf_ps0=''; fi
   __wharf_hook
+  # The startup files may have set PATH anew.
+  if [[ -n ${WHARF_BIN-} && :${PATH-}: != *:"$WHARF_BIN":* ]]; then PATH+=:$WHARF_BIN; fi
   builtin unset -f __wharf_start
   builtin unset -v __wharf_rc
   # The first prompt shows what the user's files ended with.

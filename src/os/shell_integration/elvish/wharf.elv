@@ -6,6 +6,12 @@ use platform
 use str
 
 var host = (platform:hostname)
+
+# The rc file may have set the paths anew.
+if (and (has-env WHARF_BIN) (not (has-value $paths $E:WHARF_BIN))) {
+  set paths = [$@paths $E:WHARF_BIN]
+}
+
 # The rc file itself counts as a command, which no line was read for.
 var running = $false
 

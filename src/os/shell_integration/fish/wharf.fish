@@ -15,6 +15,11 @@ end
 status is-interactive; and function __wharf_start --on-event fish_prompt
     functions -e __wharf_start
 
+    # The startup files may have set the path anew.
+    if set -q WHARF_BIN; and not contains -- $WHARF_BIN $PATH
+        set -gx PATH $PATH $WHARF_BIN
+    end
+
     # fish writes the title itself, with the function fish_title. Only its own one is replaced.
     set -l file (functions --details fish_title)
     if contains -- $file embedded:functions/fish_title.fish "$__fish_data_dir/functions/fish_title.fish"

@@ -9,6 +9,11 @@ if "WHARF_DATA_DIRS" in $env {
   hide-env WHARF_DATA_DIRS
   if ($dirs | is-empty) { hide-env --ignore-errors XDG_DATA_DIRS } else { $env.XDG_DATA_DIRS = $dirs }
 
+  # config.nu may have set the path anew.
+  if "WHARF_BIN" in $env and ($env.WHARF_BIN not-in $env.PATH) {
+    $env.PATH = ($env.PATH | append $env.WHARF_BIN)
+  }
+
   if ($env.config.shell_integration.osc2) {
     $env.config.shell_integration.osc2 = false
     $env.config.hooks.pre_prompt = ($env.config.hooks.pre_prompt? | default [] | append {||

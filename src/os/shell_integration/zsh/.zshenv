@@ -70,6 +70,8 @@ __wharf_start() {
   builtin emulate -L zsh -o no_warn_create_global
   precmd_functions=(${precmd_functions:#__wharf_*} __wharf_precmd)
   preexec_functions+=(__wharf_preexec)
+  # The startup files may have set the path anew.
+  if [[ -n ${WHARF_BIN-} ]] && (( ! ${path[(Ie)$WHARF_BIN]} )); then path+=($WHARF_BIN); fi
   builtin unfunction __wharf_start
   __wharf_precmd
   builtin return exit_code

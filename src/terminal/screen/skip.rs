@@ -1,0 +1,283 @@
+//! Passing over output that leaves no trace.
+//!
+//! A screen that is far behind a flood of lines need not parse those that have scrolled out of its scrollback
+//! by the flood's end. The [`Scout`] looks at all output as it comes, and knows since when there was nothing
+//! but lines: text, and sequences that move the cursor within its row, change the pen, or change a state that
+//! no cell depends on. [`Screen::pass_over`] then goes to the start of the last lines that still count: it
+//! applies what sequences leave behind, and skips the text.
+
+use memchr::{memchr, memchr_iter, memchr2, memrchr, memrchr_iter};
+
+use super::print::ascii_run;
+use super::sequence::{Action, Sequence, State};
+use super::{Screen, Utf8, first_of_utf8};
+
+/// Looks ahead of the screen, at all bytes once.
+pub(super) struct Scout {
+    sequence: Sequence,
+    /// Bytes taken.
+    at: u64,
+    /// Since here there were only lines.
+    lines_from: u64,
+    /// Here ended the last sequence that left more behind than a pen.
+    states_to: u64,
+}
+
+/// What a sequence means for the lines around it.
+#[derive(PartialEq)]
+enum Trace {
+    /// Nothing but cells of its row, its column, or the pen.
+    Row,
+    /// A state that no cell depends on.
+    State,
+    /// Anything else.
+    Unknown,
+}
+
+impl Scout {
+    pub(super) fn new() -> Scout {
+        Scout { sequence: Sequence::new(), at: 0, lines_from: 0, states_to: 0 }
+    }
+
+    pub(super) fn rest(&mut self) {
+        self.sequence.rest();
+    }
+
+    /// Takes whole characters.
+    fn take(&mut self, text: &[u8]) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (len, trace) = match self.sequence.state {
+                State::Ground => self.ground(rest),
+                _ => self.inside(rest),
+            };
+            self.at += len as u64;
+            match trace {
+                Trace::Row => {}
+                Trace::State => self.states_to = self.at,
+                Trace::Unknown => self.lines_from = self.at,
+            }
+            rest = &rest[len..];
+        }
+    }
+
+    fn ground(&mut self, bytes: &[u8]) -> (usize, Trace) {
+        let plain = plain_run(bytes);
+        if plain > 0 {
+            return (plain, Trace::Row);
+        }
+        if bytes[0] != 0x1b {
+            return self.inside(bytes); // a shift, or a C1 control
+        }
+        if let Some((last, len)) = self.sequence.read_csi(bytes) {
+            return (len, self.trace_of(last));
+        }
+        self.sequence.step(0x1b, b"\x1b");
+        (1, Trace::Row)
+    }
+
+    fn inside(&mut self, bytes: &[u8]) -> (usize, Trace) {
+        let skimmed = self.sequence.skim(bytes);
+        if skimmed > 0 {
+            return (skimmed, self.trace_inside());
+        }
+        let Utf8::Char(c, len) = first_of_utf8(&bytes[..bytes.len().min(4)]) else {
+            return (1, Trace::Unknown);
+        };
+        let trace = match self.sequence.step(c.into(), &bytes[..len]) {
+            // A control in a string has no effect, but must not be taken for the end of a line.
+            Action::Nothing if c < ' ' && c != '\x1b' => Trace::Unknown,
+            Action::Nothing => self.trace_inside(),
+            Action::Osc => {
+                if self.sequence.state == State::Escape {
+                    self.sequence.begin_escape();
+                }
+                Trace::State
+            }
+            Action::Csi => self.trace_of(c as u8),
+            Action::Escape if c == '\\' && self.sequence.collect == 0 => Trace::Row,
+            Action::Escape | Action::Execute | Action::Print | Action::Dcs => Trace::Unknown,
+        };
+        (len, trace)
+    }
+
+    fn trace_inside(&self) -> Trace {
+        match self.sequence.state {
+            State::Escape
+            | State::EscapeIntermediate
+            | State::CsiEntry
+            | State::CsiParam
+            | State::CsiIntermediate
+            | State::Osc => Trace::Row,
+            _ => Trace::Unknown,
+        }
+    }
+
+    fn trace_of(&self, last: u8) -> Trace {
+        const PRIVATE: u32 = b'?' as u32;
+        match (self.sequence.collect, last) {
+            (0, b'm' | b'K' | b'G' | b'`' | b'C' | b'a' | b'D' | b'I' | b'Z' | b'@' | b'P' | b'X') => {
+                Trace::Row
+            }
+            (PRIVATE, b'h' | b'l') if self.sequence.params.values().iter().all(is_apart) => Trace::State,
+            _ => Trace::Unknown,
+        }
+    }
+}
+
+/// Private modes that change no cell and no place: cursor keys, blinking and showing the cursor, pasting in
+/// brackets, synchronized updates.
+fn is_apart(mode: &i32) -> bool {
+    matches!(mode, 1 | 12 | 25 | 2004 | 2026)
+}
+
+/// Bytes at the start that are text or controls of a line, which move the cursor within its row or down: up to
+/// ESC, SO, SI or a C1 control, whose first byte is 0xC2.
+fn plain_run(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        at += odd_byte(&bytes[at..]);
+        match bytes[at..] {
+            [0xc2, 0xa0..=0xbf, ..] => at += 2,
+            _ => return at,
+        }
+    }
+}
+
+/// Where the first ESC, SO, SI or 0xC2 stands, or the end.
+fn odd_byte(bytes: &[u8]) -> usize {
+    // Runs between two sequences are mostly shorter than what a search by blocks needs to start.
+    let words = bytes.chunks_exact(8).take(3);
+    let short = 8 * words.len();
+    for (i, word) in words.enumerate() {
+        if let Some(at) = first_odd(word.try_into().unwrap_or([0; 8])) {
+            return 8 * i + at;
+        }
+    }
+    let rest = &bytes[short..];
+    let end = memchr2(0x1b, 0xc2, rest).unwrap_or(rest.len());
+    short + memchr2(0x0e, 0x0f, &rest[..end]).unwrap_or(end)
+}
+
+/// The first byte of eight that [`odd_byte`] looks for.
+fn first_odd(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(word);
+    // The high bit of a byte that is zero, and perhaps of ones above it.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES * 0x80);
+    let odd = zero(word ^ (ONES * 0x1b))
+        | zero(word ^ (ONES * 0xc2))
+        | zero((word & (ONES * 0xfe)) ^ (ONES * 0x0e));
+    (odd != 0).then(|| (odd.trailing_zeros() / 8) as usize)
+}
+
+impl Screen {
+    /// Tells what was appended to the stream and will be fed or passed over later: whole characters.
+    pub fn foresee(&mut self, text: &[u8]) {
+        self.scout.take(text);
+    }
+
+    /// Passes over what cannot be seen any more by the end of `lag`, what was foreseen and not fed. Returns how many bytes that were. Only with what follows them is the screen right again.
+    pub fn pass_over(&mut self, lag: [&[u8]; 2], replies: Option<&mut Vec<u8>>) -> usize {
+        self.answering_to(replies, |screen| {
+            let started = lag.map(|part| screen.feed_to_ground(part));
+            let lag = [&lag[0][started[0]..], &lag[1][started[1]..]];
+            let end = screen.lines_that_count(lag).unwrap_or(0);
+            if end > 0 {
+                let first = end.min(lag[0].len());
+                screen.apply_sequences([&lag[0][..first], &lag[1][..end - first]]);
+                screen.normal.x = 0;
+                screen.normal.y = screen.rows - 1;
+                screen.join = 0;
+            }
+            started[0] + started[1] + end
+        })
+    }
+
+    /// Where the last lines of `lag` start that can still be seen at its end: as many as scrollback and screen
+    /// have. Before them the cursor is in the last row, so that each of them scrolls.
+    fn lines_that_count(&self, lag: [&[u8]; 2]) -> Option<usize> {
+        let buffer = &self.normal;
+        let scrolls = !self.on_alternate && buffer.top == 0 && buffer.bottom == self.rows - 1;
+        if !scrolls || self.modes.reverse_wrap || !self.at_ground() || self.scout.lines_from > self.fed {
+            return None;
+        }
+        let mut ends = memrchr_iter(b'\n', lag[1])
+            .map(|at| lag[0].len() + at)
+            .chain(memrchr_iter(b'\n', lag[0]))
+            .skip(usize::from(self.rows) + self.history_max);
+        let byte = |at: usize| lag[0].get(at).or_else(|| lag[1].get(at - lag[0].len()));
+        let end = ends.find(|end| *end > 0 && byte(*end - 1) == Some(&b'\r'))? + 1;
+        let to_last_row = usize::from(self.rows - 1 - buffer.y);
+        let first = end.min(lag[0].len());
+        let lines = memchr_iter(b'\n', &lag[0][..first]).chain(memchr_iter(b'\n', &lag[1][..end - first]));
+        (lines.take(to_last_row).count() == to_last_row).then_some(end)
+    }
+
+    /// Applies the sequences in `text`, and skips the rest. A pen that is reset later leaves nothing behind.
+    fn apply_sequences(&mut self, text: [&[u8]; 2]) {
+        let mut base = self.fed;
+        let end = base + (text[0].len() + text[1].len()) as u64;
+        let second = base + text[0].len() as u64;
+        let pen_from = last_reset(text[1])
+            .map(|at| second + at as u64)
+            .or_else(|| last_reset(text[0]).map(|at| base + at as u64))
+            .unwrap_or(base);
+        let from = if self.scout.states_to > base { base } else { pen_from };
+        for part in text {
+            let mut at = from.saturating_sub(base).min(part.len() as u64) as usize;
+            while at < part.len() {
+                if self.at_ground() {
+                    let Some(next) = memchr(0x1b, &part[at..]) else { break };
+                    at += next;
+                    if let Some((last, len)) = self.sequence.read_csi(&part[at..]) {
+                        if last != b'm' || base + at as u64 >= pen_from {
+                            self.control_sequence(self.sequence.collect, last.into());
+                        }
+                        at += len;
+                        continue;
+                    }
+                }
+                let len = match self.sequence.state {
+                    State::Osc => ascii_run(&part[at..]).max(1),
+                    _ => 1,
+                };
+                self.fed = base + at as u64;
+                self.take(&part[at..at + len]);
+                at += len;
+            }
+            base += part.len() as u64;
+        }
+        self.fed = end;
+    }
+}
+
+/// Where the last SGR stands that only resets.
+fn last_reset(text: &[u8]) -> Option<usize> {
+    let mut end = text.len();
+    while let Some(at) = memrchr(0x1b, &text[..end]) {
+        if matches!(text[at..], [0x1b, b'[', b'm', ..] | [0x1b, b'[', b'0', b'm', ..]) {
+            return Some(at);
+        }
+        end = at;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_run_ends_at_a_sequence_a_shift_or_a_c1_control() {
+        for odd in [&b"\x1b["[..], b"\x0e", b"\x0f", b"\xc2\x80", b"\xc2\x9f", b"\xc2"] {
+            for at in 0..150 {
+                let text = [&"é~\r\n\u{7}字".repeat(20).as_bytes()[..at], odd].concat();
+                assert_eq!(plain_run(&text), at, "{odd:?}");
+            }
+        }
+        let plain = "«plain\ttext»\u{a0}".repeat(9);
+        assert_eq!(plain_run(plain.as_bytes()), plain.len());
+        assert_eq!(plain_run(b""), 0);
+    }
+}
