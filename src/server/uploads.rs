@@ -208,3 +208,37 @@ fn refusal(error: &io::Error, path: &Path) -> Reject {
         _ => Reject::new(500, format!("{shown} cannot be written: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stops_coming_is_taken_away_and_what_is_complete_stays() {
+        let directory = std::env::temp_dir().join(format!("wharf-uploads-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let now = Instant::now();
+        let mut uploads = Uploads::default();
+        for (name, complete) in [("whole", true), ("part", false)] {
+            let file = NewFile::create(&directory, names(name)).unwrap();
+            file.write_at(0, b"abc").unwrap();
+            uploads.0.push(Upload {
+                id: name.to_owned(),
+                terminal: Key { slot: 0, life: 0 },
+                path: file.path().to_owned(),
+                bytes: if complete { 3 } else { 5 },
+                offset: 3,
+                file: (!complete).then_some(file),
+                until: now + UPLOAD_PATIENCE,
+            });
+        }
+        uploads.expire(now + UPLOAD_PATIENCE / 2);
+        assert!(directory.join("part").exists());
+        assert_eq!(uploads.deadline(), Some(now + UPLOAD_PATIENCE));
+        uploads.expire(now + UPLOAD_PATIENCE);
+        assert_eq!(uploads.deadline(), None);
+        assert!(!directory.join("part").exists());
+        assert_eq!(std::fs::read(directory.join("whole")).unwrap(), b"abc");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -671,6 +671,7 @@ test("dropped files go where the shell stands, over nothing, and their paths are
   await page.waitForFunction(() => !document.querySelector(".toast progress"));
   await page.keyboard.type("\n");
   await untilLine(page, "harmless contents>");
+  assert.ok(!readdirSync(join(home, "place")).includes("pwned"));
 });
 
 test("a pasted image and a picked file are sent as well", async () => {

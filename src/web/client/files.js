@@ -93,12 +93,22 @@ export class Files {
       }
       return upload.path;
     } catch (error) {
-      if (upload) call("DELETE", `${place}/${upload.uploadId}`).catch(() => {});
+      if (upload) giveUp(`${place}/${upload.uploadId}`);
       if (stop.signal.aborted) return null;
       throw error;
     } finally {
       shown.end();
     }
+  }
+}
+
+/** Nothing of it stays there. */
+async function giveUp(path) {
+  const backoff = new Backoff();
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const error = await call("DELETE", path).then(() => null, (error) => error);
+    if (error?.status !== 0) return;
+    await new Promise((wait) => setTimeout(wait, backoff.next()));
   }
 }
 
