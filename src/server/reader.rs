@@ -252,8 +252,7 @@ impl Reader {
         let cursor = self.follower.cursor();
         // After an attach or a clear the reset is what was asked for; otherwise it stands for what was lost.
         let lost = cursor != self.attached_at && cursor != u64::MAX;
-        let slow =
-            queue.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL);
+        let slow = queue.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL);
         if lost && slow && terminal.exited().is_none() {
             self.put_reset_of(0, terminal, queue, now);
             self.owed_since = Some(now);

@@ -62,7 +62,15 @@ impl WebSocket {
         // RFC 6455, 1.3: the accept value of this very key.
         assert_eq!(answer.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
         let (stream, unread) = http.into_parts();
-        Ok(WebSocket { stream, unread, consumed: 0, scratch: vec![0; 256 << 10], taken: 0, pace: None, partial: None })
+        Ok(WebSocket {
+            stream,
+            unread,
+            consumed: 0,
+            scratch: vec![0; 256 << 10],
+            taken: 0,
+            pace: None,
+            partial: None,
+        })
     }
 
     /// Any frame, legal or not.
