@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { constants, gzipSync } from "node:zlib";
 
@@ -28,7 +28,7 @@ function preloaded(script, up, entry) {
     if (found.has(name)) return;
     found.add(name);
     if (name.startsWith("vendor/")) return;
-    for (const [, next] of files.get(name).toString().matchAll(/^import .*from "\.\/(.*)";$/gm)) follow(next);
+    for (const [, next] of files.get(name).toString().matchAll(/^import .*from "(\.\.?\/.*)";$/gm)) follow(posix.join(posix.dirname(name), next));
   };
   follow(entry);
   found.delete(entry);
