@@ -28,7 +28,8 @@ function preloaded(script, up, entry) {
     if (found.has(name)) return;
     found.add(name);
     if (name.startsWith("vendor/")) return;
-    for (const [, next] of files.get(name).toString().matchAll(/^import .*from "(\.\.?\/.*)";$/gm)) follow(posix.join(posix.dirname(name), next));
+    const imports = files.get(name).toString().matchAll(/ from "(\.[^"]*)";$/gm);
+    for (const [, next] of imports) follow(posix.join(posix.dirname(name), next));
   };
   follow(entry);
   found.delete(entry);
