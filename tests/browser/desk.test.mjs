@@ -296,11 +296,11 @@ test("a divider is dragged, or moved by keys, and the programs learn their size"
   await page.mouse.down();
   await page.mouse.move(box.x - 150, box.y + 200, { steps: 6 });
   await page.mouse.up();
-  const dragged = await width();
-  assert.ok(Math.abs(dragged - before - 154) < 8, `${before} to ${dragged}`);
+  await page.waitForFunction((width) => Math.abs(document.querySelectorAll(".pane:not([hidden])")[1].getBoundingClientRect().width - width) < 8, before + 154);
   await divider.focus();
+  const share = await divider.getAttribute("aria-valuenow");
   await key(page, "ArrowRight");
-  assert.ok((await width()) < dragged);
+  await page.waitForFunction((share) => Number(document.querySelector("[role=separator]").getAttribute("aria-valuenow")) > Number(share), share);
   await untilOwnSize(page);
   await visible(page).last().locator(".pane-screen").click();
   await run(page, "stty size");
@@ -316,6 +316,7 @@ test("the layout survives a reload, and a terminal that died meanwhile drops out
   await named(page, "below");
   await page.getByRole("separator").first().focus();
   await key(page, "ArrowLeft");
+  await page.waitForFunction(() => document.querySelector("[role=separator]").getAttribute("aria-valuenow") !== "50");
   const boxes = () => visible(page).evaluateAll((panes) => panes.map((pane) => [pane.querySelector(".pane-title").textContent, ...["left", "top", "width", "height"].map((side) => Math.round(parseFloat(pane.style[side])))]).sort());
   const before = await boxes();
   await page.reload();
@@ -577,6 +578,34 @@ test("the palette finds a command and a terminal, and the cheat sheet lists ever
   await page.focus("#find");
   await key(page, "?");
   await page.waitForSelector(".cheat-sheet");
+});
+
+test("finding, sending a file and saving the text work in a pane of the desk", async () => {
+  const page = await openDesk();
+  await run(page, "seq 1 300; echo needle; seq 1 300");
+  await page.waitForFunction(() => wharf.term.buffer.active.baseY > 500);
+  await key(page, "Control+Shift+F");
+  await page.keyboard.type("needle");
+  await page.waitForFunction(() => wharf.term.getSelection() === "needle");
+  await key(page, "Escape");
+  writeFileSync(join(home, "a file.txt"), "from here");
+  await run(page, "mkdir in; cd in; clear; printf '%s\\n' ready");
+  await untilLine(page, "ready");
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.locator(".pane.focused:not([hidden])").getByRole("button", { name: "Terminal menu" }).click().then(() => page.getByRole("menuitem", { name: "Send a file…" }).click()),
+  ]);
+  await chooser.setFiles(join(home, "a file.txt"));
+  await page.waitForFunction(() => {
+    const { active } = wharf.term.buffer;
+    return active.getLine(active.baseY + active.cursorY).translateToString(true).includes("a file.txt");
+  });
+  assert.equal(readFileSync(join(home, "in/a file.txt"), "utf8"), "from here");
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.locator(".pane.focused:not([hidden])").getByRole("button", { name: "Terminal menu" }).click().then(() => page.getByRole("menuitem", { name: "Save the text" }).click()),
+  ]);
+  assert.match(readFileSync(await download.path(), "utf8"), /ready/);
 });
 
 test("what programs need reaches them: Ctrl, Alt, function keys, and a question mark", async () => {

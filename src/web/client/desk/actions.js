@@ -1,6 +1,7 @@
 // What a person can do to terminals and workspaces. The server is told over HTTP, as scripts do; what comes of it
 // comes back through the mirror.
 
+import { saveText } from "../files.js";
 import { call, randomId, terminalUrl } from "../server.js";
 import { askFor, confirmIt, openMenu } from "./dialogs.js";
 import { sessions } from "./layout.js";
@@ -134,6 +135,11 @@ export class Actions {
     this.#desk.send({ type: "selectWorkspaceCwd", workspaceId, cwd: isPinned ? null : cwd });
   }
 
+  /** What the terminal shows and has shown, as a text file. */
+  saveText(row) {
+    return this.#attempt(() => saveText(row.surfaceId, row.name));
+  }
+
   terminalMenu(row, anchor) {
     const { view, commands } = this.#desk;
     const keys = (id) => spoken(commands.get(id).keys);
@@ -143,6 +149,12 @@ export class Actions {
     const isNarrow = matchMedia("(max-width: 720px)").matches;
     openMenu(anchor, `Terminal ${row.name}`, [
       ...(isNarrow ? [] : this.#splits(row, keys)),
+      ...(row.surface && shown ? [
+        { title: "Find…", keys: keys("find"), run: () => (view.show(row.workspaceId, row.session), commands.run("find")) },
+        { title: "Paste", keys: keys("paste"), run: () => (view.show(row.workspaceId, row.session), commands.run("paste")) },
+        { title: "Send a file…", run: () => (view.show(row.workspaceId, row.session), commands.run("send-file")) },
+      ] : []),
+      ...(row.surface ? [{ title: "Save the text", run: () => this.saveText(row) }] : []),
       { title: "Open alone", run: () => open(terminalUrl(row.session), "_blank", "noopener") },
       null,
       { title: "Rename…", keys: keys("rename"), run: () => this.rename(row) },

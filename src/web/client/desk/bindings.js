@@ -1,5 +1,7 @@
 // The desk's own commands and their keys.
 
+import { pasteFromClipboard } from "../keys.js";
+import { setWish, wish } from "../prefs.js";
 import { dividerNear, neighbour } from "./layout.js";
 import { openCheatSheet, openPalette } from "./palette.js";
 
@@ -33,6 +35,21 @@ export function addCommands(desk) {
   }
   for (const [direction, letter] of [["left", "H"], ["down", "J"], ["up", "K"], ["right", "L"]]) {
     add(`resize-${direction}`, "Panes", `Move the divider ${direction}`, `Alt+Shift+${letter}`, () => resize(desk, direction), { ...withRow, repeats: true });
+  }
+
+  // Copying is the Screen's own: it depends on what is selected.
+  const withScreen = { enabled: () => desk.stage.screen !== null };
+  add("find", "In a terminal", "Find", "Ctrl+Shift+F", () => desk.stage.screen.openSearch(), withScreen);
+  add("copy", "In a terminal", "Copy", "Ctrl+Shift+C", () => desk.stage.screen.copySelection(), withScreen);
+  add("paste", "In a terminal", "Paste", "Ctrl+Shift+V", () => pasteFromClipboard(desk.stage.screen), withScreen);
+  add("send-file", "In a terminal", "Send a file", null, () => desk.stage.files.pick(), withScreen);
+  add("save-text", "In a terminal", "Save the text", null, () => actions.saveText(row()), withScreen);
+  for (const [id, title, name] of [["bell-sound", "Bell sound on or off", "bell-sound"], ["screen-reader", "Screen reader mode on or off", "screen-reader"]]) {
+    add(id, "In a terminal", title, null, () => {
+      setWish(name, !wish(name, false));
+      desk.stage.followWishes();
+      desk.say(`${title.replace(" on or off", "")} is ${wish(name, false) ? "on" : "off"}.`);
+    });
   }
 
   // Where no text is typed, a plain question mark is enough.

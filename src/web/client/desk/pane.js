@@ -1,5 +1,6 @@
 // One pane: a session's terminal with its head, what is said about its end, and a layer for what stands over it.
 
+import { Files } from "../files.js";
 import { Screen } from "../screen.js";
 import { h, icon, iconButton, setAttribute, setText } from "./dom.js";
 import { howItEnded } from "./model.js";
@@ -13,15 +14,19 @@ const ROWS = [4, 500];
 /** The terminal of one surface: bytes until it is first shown, a Screen from then on. */
 export class SurfaceScreen {
   screen = null;
+  /** Files to and from the terminal's machine; null before there is a Screen. */
+  files = null;
   box = h("div", { class: "pane-screen" });
   /** What this page last asked for: its own grid, while it shows the surface. */
   asked = null;
   #pending = [];
   #pendingBytes = 0;
+  #surfaceId;
   #tell;
 
   /** @param tell typed(data), answered(data), parsed(), used() */
-  constructor(tell) {
+  constructor(surfaceId, tell) {
+    this.#surfaceId = surfaceId;
     this.#tell = tell;
   }
 
@@ -58,7 +63,9 @@ export class SurfaceScreen {
       title: () => {},
       parsed: () => this.#tell.parsed(),
       used: () => this.#tell.used(),
+      files: (list) => this.files.send(list),
     });
+    this.files = new Files(this.screen, () => this.#surfaceId);
     for (const { grid, bytes, history } of this.#pending) {
       if (grid) this.screen.setGrid(grid);
       else this.screen.write(bytes, { history });

@@ -1,6 +1,7 @@
 // The panes of the open workspace: where they stand, whose size their terminals have, and what comes and goes
 // through them. All surfaces are fed; those that were shown once have a real terminal.
 
+import { wish } from "../prefs.js";
 import { h, keyed } from "./dom.js";
 import { places } from "./layout.js";
 import { SurfaceScreen, Pane } from "./pane.js";
@@ -39,6 +40,11 @@ export class Stage {
     return this.#screenOf(this.#desk.view.focused)?.screen ?? null;
   }
 
+  /** The focused terminal's Files. */
+  get files() {
+    return this.#screenOf(this.#desk.view.focused)?.files ?? null;
+  }
+
   /** The layer over a surface's terminal, for panels; null while that has no pane on the screen. */
   layerOf(surfaceId) {
     const row = this.#desk.rowOfSurface(surfaceId);
@@ -49,6 +55,11 @@ export class Stage {
   grab() {
     this.#desk.settle();
     this.screen?.focus();
+  }
+
+  /** What this browser's user wishes has changed. */
+  followWishes() {
+    for (const { screen } of this.#screens.values()) screen?.setScreenReader(wish("screen-reader", false));
   }
 
   // ---- frames ----
@@ -85,7 +96,7 @@ export class Stage {
   #of(surfaceId) {
     let screen = this.#screens.get(surfaceId);
     if (!screen) {
-      screen = new SurfaceScreen({
+      screen = new SurfaceScreen(surfaceId, {
         typed: (data) => this.#desk.type(surfaceId, this.#desk.keys.apply(data)),
         answered: (data) => this.#owns(surfaceId) && this.#desk.answer(surfaceId, data),
         parsed: () => this.#parsed(),
