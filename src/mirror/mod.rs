@@ -26,8 +26,8 @@ pub trait Frames {
     fn wait_for_low(&mut self);
     /// Bytes that wait in it.
     fn waiting(&self) -> usize;
-    /// Whether so many are more than whoever types should have in front of the answer. False while nobody
-    /// knows how fast the socket is.
+    /// Whether so many bytes of output are more than whoever types should have in front of the answer. False
+    /// while nobody knows how fast the socket is.
     fn is_long(&self, bytes: u64) -> bool;
     /// Whether the socket is too slow for the scrollback to come with every snapshot.
     fn is_slow(&self) -> bool;

@@ -227,7 +227,7 @@ impl Session {
             return;
         };
         let behind = surface.terminal.stream().head().saturating_sub(cursor);
-        if !out.is_long(out.waiting() as u64 + behind) {
+        if !out.is_long(out.waiting() as u64 / 4 * 3 + behind) {
             return;
         }
         typed.made_way = true;

@@ -509,7 +509,7 @@ impl Frames for Writer<'_> {
 
     fn is_long(&self, bytes: u64) -> bool {
         let soon = self.queue.link.bytes_in(PRESENT_TIME);
-        soon.is_some_and(|soon| bytes > soon.max(PRESENT_BYTES) as u64)
+        soon.is_some_and(|soon| bytes / 3 * 4 > soon.max(PRESENT_BYTES) as u64)
     }
 
     fn is_slow(&self) -> bool {
