@@ -764,6 +764,9 @@ fn who_types_over_a_slow_link_sees_the_present_and_later_the_scrollback() {
     rig.note("n", 1);
     rig.answer(&client, ToMirror::Pong { nonce: &json!("x"), server_time_ms: 5 }.body());
     rig.pump(&mut client);
+    rig.mirror.session(client.ticket.unwrap()).unwrap().follow(0, false);
+    rig.metadata(0); // not told, and not counted among what is
+    rig.pump(&mut client);
     assert!(!client.queue.is_full(), "they are behind two frames of output");
     rig.wait(50);
     rig.print(0, &LINE.repeat(50_000));
@@ -793,6 +796,29 @@ fn who_types_over_a_slow_link_sees_the_present_and_later_the_scrollback() {
     assert_eq!(brief(&rig.deliver(&mut client))[0].split(' ').nth(1), Some("snapshot"));
     assert_eq!(text(&mut client).lines().count(), 23 + SCROLLBACK);
     assert_eq!(rig.pump(&mut client), Pumped::Waits);
+}
+
+#[test]
+fn a_scrollback_that_is_taken_back_is_still_owed() {
+    let (mut rig, mut client) = slow_link();
+    let line = [&[b'x'; 78][..], b"\r\n"].concat();
+    rig.print(0, &line.repeat(30_000));
+    rig.deliver(&mut client);
+    rig.wait(900);
+    rig.print(0, &[&line[..79]; 110].concat()); // over one another: nothing scrolls
+    rig.pump(&mut client);
+    rig.wait(100);
+    rig.pump(&mut client);
+    client.receive(1000);
+    let waiting = client.queue.waiting().len();
+    rig.type_in(&client, 0);
+    rig.pump(&mut client);
+    assert!(client.queue.waiting().len() < waiting);
+    rig.deliver(&mut client);
+    rig.wait(1000);
+    rig.deliver(&mut client);
+    let emulator = client.emulators.get_mut(&format!("{:032x}", 0)).unwrap();
+    assert_eq!(emulator.screen.text(usize::MAX).lines().count(), 24 + SCROLLBACK);
 }
 
 #[test]

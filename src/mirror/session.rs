@@ -217,7 +217,7 @@ impl Session {
         }
     }
 
-    /// What has not begun to leave is taken back when it is much, and the surface that was typed into is first.
+    /// What has not begun to leave is taken back when it is much.
     fn make_way(&mut self, surfaces: &mut impl Surfaces, out: &mut impl Frames, now: Instant) {
         self.typed.take_if(|typed| typed.had_all && typed.at + PRESENT_REST <= now);
         let place = self.replay.as_ref().unwrap_or(&self.log.head);
@@ -231,15 +231,12 @@ impl Session {
             return;
         }
         typed.made_way = true;
-        let number = typed.surface;
         let first = out.take_back(self.log.front.seq).map(|seq| seq - 1);
         if let Some(place) =
             first.or(self.replay.as_ref().map(|place| place.seq)).and_then(|seq| self.log.place(seq))
         {
             self.go_back(place, surfaces, now);
         }
-        let index = self.log.head.surfaces.iter().position(|(other, _)| *other == number);
-        self.turn = index.unwrap_or(self.turn);
     }
 
     /// What was told after `place` will be told anew.
