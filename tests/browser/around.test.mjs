@@ -522,6 +522,8 @@ test("font, density, gap and the status bar are the same for everyone, and wrong
   await bar.getByRole("button", { name: "Move cwd up" }).focus();
   await key(page, "Enter");
   await untilSetting(other, "statusBarKeys", ["workspace", "cwd", "command", "branch", "ports", "cpu", "memory"]);
+  // The button goes with its line, and keeps the focus.
+  await page.waitForFunction(() => document.querySelector(".order").children[1].contains(document.activeElement));
   await key(page, "Enter");
   await untilSetting(other, "statusBarKeys", ["cwd", "workspace", "command", "branch", "ports", "cpu", "memory"]);
   await bar.getByRole("checkbox", { name: "Show size" }).check();

@@ -147,12 +147,12 @@ function openSettings(desk, closed) {
     group("Status", barField, pillsField),
     group("Notifications",
       toggle("Show over the terminals", "notificationOverlayEnabled"),
-      number("For", "notificationOverlayMs", { unit: "s", by: 1000, note: "0: until dismissed." }),
+      number("Shown for", "notificationOverlayMs", { unit: "s", by: 1000, note: "0: until dismissed." }),
       toggle("With a sound", "notificationSoundEnabled")),
     group("Auto-continue",
-      choice("Engine", "autoContinueEngine", [["off", "Off"], ["heuristic", "Rules over plan, notification and screen"]]),
+      choice("Engine", "autoContinueEngine", [["off", "Off"], ["heuristic", "By rules"]], "The rules look at the plan, the notification and the screen."),
       toggle("Dry run", "autoContinueDryRun", "Decisions are written down, and nothing is typed."),
-      number("Apart", "autoContinueCooldownMs", { unit: "s", by: 1000 }),
+      number("Time between", "autoContinueCooldownMs", { unit: "s", by: 1000 }),
       number("At most in a row", "autoContinueMaxConsecutive")),
   ), closed);
 
