@@ -15,8 +15,8 @@ pub const SCROLLBACK_LINES: usize = 1000;
 pub const SCROLLBACK_LINES_MAX: usize = 100_000;
 /// Largest side of a grid, in cells; each cell of the model takes tens of bytes.
 pub const GRID_SIDE_MAX: u16 = 2000;
-/// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
-/// idle, when it is asked, and at the latest here, while the ring still has them all.
+/// Bytes of the stream that the screen model may not have seen yet. It is caught up when output pauses, when it
+/// is asked, and at the latest here, while the ring still has them all.
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 /// A screen that is so far behind looks whether it can pass over something, and again after as much more: with
 /// less, it hardly can.

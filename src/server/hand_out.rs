@@ -116,7 +116,9 @@ impl Server {
         }
         if connection.outbound.link.took(bytes, !connection.blocked, now) {
             connection.adapt();
-            drained |= matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing());
+            if matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing()) {
+                self.work.thirsty.push(key); // now that its speed is known, it may skip some
+            }
         }
         if connection.outbound.is_empty() {
             let memory = connection.outbound.give_back();

@@ -7,8 +7,11 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import {
   desktop, launchBrowser, lines, makeHome, openTab, phone, picture, removeHome, run, startProxy, startServer,
-  untilLine, untilText,
+  untilLine, untilMatch, untilText,
 } from "./harness.mjs";
+
+/** The device attributes, with or without images, which are loaded a moment later. */
+const REPLY = /^got \$'\\E\[\?(1;2|62;4;9;22)'$/;
 
 let browser;
 let home;
@@ -389,15 +392,10 @@ test("a program's query is answered once, by the page whose size it has, and nev
   const other = await openDesk({ viewport: { width: 620, height: 420 } });
   await page.click(".pane.focused .pane-screen");
   await run(page, "stty -echo; printf '\\033[c'; IFS= read -rd c reply; stty echo; printf 'got %q\\n' \"$reply\"");
-  const answered = (page) => page.waitForFunction(() => {
-    const buffer = globalThis.wharf?.term?.buffer.active;
-    for (let y = 0; y < (buffer?.length ?? 0); y++) if (/^got \$'\\E\[\?[\d;]+'$/.test(buffer.getLine(y).translateToString(true))) return true;
-    return false;
-  });
-  await answered(page);
-  await answered(other);
+  await untilMatch(page, REPLY);
+  await untilMatch(other, REPLY);
   await page.reload();
-  await answered(page);
+  await untilMatch(page, REPLY);
   await page.click(".pane.focused .pane-screen");
   await run(page, "echo typed");
   await untilLine(page, "typed");

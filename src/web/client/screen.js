@@ -291,9 +291,13 @@ export class Screen {
   #showImagesSoon() {
     const soon = globalThis.requestIdleCallback ?? ((act) => setTimeout(act, 200));
     soon(async () => {
-      const { showImages } = await import("./images.js");
-      showImages(this.#term);
-      this.#markAnswers();
+      try {
+        const { showImages } = await import("./images.js");
+        showImages(this.#term);
+        this.#markAnswers();
+      } catch {
+        // The network went, or the terminal was closed meanwhile: it goes on without images.
+      }
     });
   }
 

@@ -63,8 +63,13 @@ export class Search {
     this.#input.focus();
     this.#input.select();
     if (!this.#addon) {
-      const { SearchAddon } = await import("./vendor/search.mjs");
-      this.#addon ??= new SearchAddon({ highlightLimit: COUNTED_MAX });
+      const loaded = await import("./vendor/search.mjs").catch(() => null);
+      if (!loaded) {
+        this.close();
+        return this.#screen.say("The search could not be loaded: there is no connection.");
+      }
+      if (this.#addon) return;
+      this.#addon = new loaded.SearchAddon({ highlightLimit: COUNTED_MAX });
       this.#screen.term.loadAddon(this.#addon);
       this.#addon.onDidChangeResults((found) => this.#showCount(found));
     }
