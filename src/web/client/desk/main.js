@@ -6,6 +6,7 @@
 //   desk.send(frame)                                        a client frame; false while there is no connection
 //   desk.commands.add({id, title, group, keys?, run})       a command: keys, palette and cheat sheet at once
 //   desk.stage.layerOf(surfaceId)                           an element over a terminal, or null
+//   desk.stage.screenOf(surfaceId)                          its Screen, or null
 //   desk.onDraw(() => ...)                                  called when anything of this is drawn anew
 //   desk.say(text)                                          a passing line in the status bar
 //
@@ -15,18 +16,24 @@ import { Keys } from "../keys.js";
 import { askForToken } from "../login.js";
 import { base, randomId } from "../server.js";
 import { Actions } from "./actions.js";
+import { autoContinue } from "./auto-continue.js";
 import { addCommands } from "./bindings.js";
 import { Commands } from "./commands.js";
 import { MirrorLink } from "./link.js";
+import { look } from "./look.js";
 import { cards } from "./model.js";
+import { notifications } from "./notifications.js";
 import { Outbox, base64 } from "./outbox.js";
+import { panels } from "./panels.js";
+import { plans } from "./plans.js";
+import { settings } from "./settings.js";
 import { Sidebar } from "./sidebar.js";
 import { Stage } from "./stage.js";
 import { Status } from "./status.js";
 import { Store } from "./store.js";
 import { View } from "./view.js";
 
-const MODULES = [];
+const MODULES = [look, panels, notifications, plans, autoContinue, settings];
 
 /** What a reload carries over; browsers give sessionStorage about 5 million characters. */
 const STORED_CHARS_MAX = 1 << 20;
