@@ -72,7 +72,7 @@ export function notifications(desk) {
     };
     // Nobody's reading is cut short.
     const hold = () => clearTimeout(toast.timer);
-    for (const [name, act] of [["pointerenter", hold], ["focusin", hold], ["pointerleave", wait], ["focusout", wait]]) element.addEventListener(name, act);
+    for (const [name, act] of [["pointermove", hold], ["focusin", hold], ["pointerleave", wait], ["focusout", wait]]) element.addEventListener(name, act);
     toasts.set(note.id, toast);
     host.prepend(element);
     wait();

@@ -138,11 +138,12 @@ export class Content {
   }
 }
 
-/** A whole document around what a program wrote. The policy comes first: nothing behind it can loosen it. */
+/** A whole document around what a program wrote. The policy comes first: nothing behind it can loosen it. Links are
+ *  dead, since the frame could only show that they are refused. */
 function page(kind, data, scheme) {
   const style = kind === "svg"
     ? "html,body{margin:0;height:100%;overflow:hidden}svg{display:block;width:100%;height:100%}"
-    : "body{margin:8px;font:13px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}";
+    : "body{margin:8px;font:13px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}a{pointer-events:none}";
   return `<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}"><style>:root{color-scheme:${scheme === "dark" ? "dark" : "light"}}${style}</style>${data}`;
 }
 
