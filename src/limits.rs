@@ -373,8 +373,6 @@ pub const MIRROR_DETACHED_MAX: Duration = Duration::from_secs(600);
 pub const MIRROR_SESSIONS_MAX: usize = CONNECTIONS_MAX + 1024;
 /// "PTY output is coalesced at 16 ms granularity ... at most 60 Hz": a sixtieth of a second.
 pub const MIRROR_BATCH: Duration = Duration::from_micros(16_667);
-/// Most output in one frame: at 60 a second more than any browser can parse, so a batch is one frame.
-pub const MIRROR_OUTPUT_FRAME_BYTES_MAX: usize = 1 << 20;
 /// Encoded batches that are kept for the next session at the same place, in bytes.
 pub const MIRROR_ENCODED_BYTES_MAX: usize = 2 << 20;
 /// See [`MIRROR_ENCODED_BYTES_MAX`]; about the surfaces that print in one turn.
