@@ -342,6 +342,8 @@ test("a terminal that was hidden while it printed has everything when it is show
   await run(other, "seq 1 200000; seq 1 30; echo all of it");
   await untilLine(other, "all of it");
   const before = await picture(other);
+  // What nobody looks at is not kept for ever as it came.
+  await page.waitForSelector(".aside .pane-screen", { state: "attached" });
   await page.locator(".row-main", { hasText: "busy" }).click();
   await untilLine(page, "all of it");
   assert.deepEqual((await lines(page)).slice(-3), ["30", "all of it", "$"]);
