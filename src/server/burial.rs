@@ -78,6 +78,7 @@ impl Server {
         for key in doomed {
             let Some(hosted) = self.terminals.remove(key) else { continue };
             self.surface_gone(key, &hosted);
+            self.uploads.leave(key);
             for reader in hosted.attached {
                 self.end_connection(reader, 1000, "the terminal is gone", now);
             }
