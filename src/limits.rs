@@ -15,8 +15,8 @@ pub const SCROLLBACK_LINES: usize = 1000;
 pub const SCROLLBACK_LINES_MAX: usize = 100_000;
 /// Largest side of a grid, in cells; each cell of the model takes tens of bytes.
 pub const GRID_SIDE_MAX: u16 = 2000;
-/// Bytes of the stream that the screen model may not have seen yet. It is caught up when the loop is
-/// idle, when it is asked, and at the latest here, while the ring still has them all.
+/// Bytes of the stream that the screen model may not have seen yet. It is caught up when output pauses, when it
+/// is asked, and at the latest here, while the ring still has them all.
 pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 /// A screen that is so far behind looks whether it can pass over something, and again after as much more: with
 /// less, it hardly can.
@@ -373,8 +373,6 @@ pub const MIRROR_DETACHED_MAX: Duration = Duration::from_secs(600);
 pub const MIRROR_SESSIONS_MAX: usize = CONNECTIONS_MAX + 1024;
 /// "PTY output is coalesced at 16 ms granularity ... at most 60 Hz": a sixtieth of a second.
 pub const MIRROR_BATCH: Duration = Duration::from_micros(16_667);
-/// Most output in one frame: at 60 a second more than any browser can parse, so a batch is one frame.
-pub const MIRROR_OUTPUT_FRAME_BYTES_MAX: usize = 1 << 20;
 /// Encoded batches that are kept for the next session at the same place, in bytes.
 pub const MIRROR_ENCODED_BYTES_MAX: usize = 2 << 20;
 /// See [`MIRROR_ENCODED_BYTES_MAX`]; about the surfaces that print in one turn.

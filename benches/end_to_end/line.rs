@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,21 +18,33 @@ use wharf::wire::websocket::{Opcode, client_key, put_masked};
 pub(crate) enum Subject {
     /// A loop that reads the PTY and nothing else: what the kernel can do.
     Bare,
+    /// That loop, and one plain TCP socket to its reader: what any server must do at least.
+    Relay,
     Wharf,
     WharfProtocol1,
+    WharfMirror,
     Ttyd,
     Tmux,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 5] =
-        [Subject::Bare, Subject::Wharf, Subject::WharfProtocol1, Subject::Ttyd, Subject::Tmux];
+    pub(crate) const ALL: [Subject; 7] = [
+        Subject::Bare,
+        Subject::Relay,
+        Subject::Wharf,
+        Subject::WharfProtocol1,
+        Subject::WharfMirror,
+        Subject::Ttyd,
+        Subject::Tmux,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subject::Bare => "bare loop",
+            Subject::Relay => "bare relay",
             Subject::Wharf => "wharf",
             Subject::WharfProtocol1 => "wharf, protocol 1",
+            Subject::WharfMirror => "wharf, mirror",
             Subject::Ttyd => "ttyd",
             Subject::Tmux => "tmux",
         }
@@ -118,6 +130,17 @@ impl Server {
             + self.number("status", "nonvoluntary_ctxt_switches:")
     }
 
+    /// Waits until nothing has woken it for longer than anything that it does after some output, and ends.
+    pub(crate) fn wait_for_rest(&self) {
+        let (mut before, mut quiet) = (self.switches(), 0);
+        while quiet < 7 {
+            std::thread::sleep(Duration::from_secs(1));
+            let now = self.switches();
+            quiet = if now == before { quiet + 1 } else { 0 };
+            before = now;
+        }
+    }
+
     fn number(&self, file: &str, name: &str) -> f64 {
         let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -159,6 +182,11 @@ impl Server {
 
     /// A client of the terminal at `path` that has nothing yet.
     pub(crate) fn attach(&self, path: &str, framing: Framing, receive_bytes: Option<usize>) -> Line {
+        if framing == Framing::Mirror {
+            let mut line = Line::websocket(self.connect(receive_bytes), "/ws", &[], framing);
+            line.surface = path.split('/').nth_back(1).unwrap().to_owned();
+            return line;
+        }
         let protocol = if framing == Framing::Protocol2 { "&protocol=2" } else { "" };
         let target = format!("{path}?lastOutputSeq=0{protocol}");
         Line::websocket(self.connect(receive_bytes), &target, &[], framing)
@@ -242,6 +270,7 @@ pub(crate) enum Framing {
     Raw,
     Protocol2,
     Protocol1,
+    Mirror,
     Ttyd,
 }
 
@@ -258,8 +287,49 @@ pub(crate) struct Line {
     message: Vec<u8>,
     /// Resets that came instead of output.
     pub(crate) resets: usize,
+    /// Frames of output.
+    pub(crate) frames: usize,
+    /// Of the mirror's surfaces, the one that this is about.
+    surface: String,
     client_seq: u64,
     end: End,
+}
+
+/// A program on a PTY of our own.
+fn start(argv: &[&str]) -> io::Result<(OwnedFd, End)> {
+    let program = Program {
+        path: argv[0].into(),
+        arg0: None,
+        args: argv[1..].iter().map(Into::into).collect(),
+        env: spawn::base_environment(&[("TERM".into(), "xterm-256color".into())]),
+        cwd: "/".into(),
+    };
+    let size = Size::default();
+    let child = spawn::spawn(&program, size.cols, size.rows).map_err(|failed| failed.error)?;
+    Ok((child.master, End::Kill(child.pid)))
+}
+
+/// Carries bytes both ways until one end is gone.
+fn relay(master: &OwnedFd, mut peer: TcpStream) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut bytes = vec![0; READ_BYTES];
+    loop {
+        let mut ends = [PollFd::new(master, PollFlags::IN), PollFd::new(&peer, PollFlags::IN)];
+        poll(&mut ends, None).unwrap();
+        let [printed, typed] = [!ends[0].revents().is_empty(), !ends[1].revents().is_empty()];
+        if printed {
+            let n = rustix::io::read(master, &mut bytes).unwrap_or(0);
+            if n == 0 || peer.write_all(&bytes[..n]).is_err() {
+                return;
+            }
+        }
+        if typed {
+            let n = peer.read(&mut bytes).unwrap_or(0);
+            if n == 0 || rustix::io::write(master, &bytes[..n]).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 enum Ends {
@@ -296,6 +366,8 @@ impl Line {
             part: Part::Skipped,
             message: Vec::new(),
             resets: 0,
+            frames: 0,
+            surface: String::new(),
             client_seq: 0,
             end,
         }
@@ -303,19 +375,23 @@ impl Line {
 
     /// A program on a PTY of our own.
     pub(crate) fn bare(argv: &[&str]) -> io::Result<Line> {
-        let program = Program {
-            path: argv[0].into(),
-            arg0: None,
-            args: argv[1..].iter().map(Into::into).collect(),
-            env: spawn::base_environment(&[("TERM".into(), "xterm-256color".into())]),
-            cwd: "/".into(),
-        };
-        let size = Size::default();
-        let child = spawn::spawn(&program, size.cols, size.rows).map_err(|failed| failed.error)?;
-        rustix::io::ioctl_fionbio(&child.master, false)?;
-        Ok(Line::new(Ends::Pty(child.master), Framing::Raw, End::Kill(child.pid)))
+        let (master, end) = start(argv)?;
+        rustix::io::ioctl_fionbio(&master, false)?;
+        Ok(Line::new(Ends::Pty(master), Framing::Raw, end))
     }
 
+    /// As [`Line::bare`], with one thread and a TCP socket in between.
+    pub(crate) fn relay(argv: &[&str]) -> io::Result<Line> {
+        let (master, end) = start(argv)?;
+        rustix::io::ioctl_fionbio(&master, false)?;
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let socket = TcpStream::connect(listener.local_addr()?)?;
+        let (peer, _) = listener.accept()?;
+        socket.set_nodelay(true)?;
+        peer.set_nodelay(true)?;
+        std::thread::spawn(move || relay(&master, peer));
+        Ok(Line::new(Ends::Socket(socket), Framing::Raw, end))
+    }
     fn websocket(mut stream: TcpStream, target: &str, extra: &[(&str, &str)], framing: Framing) -> Line {
         let key = client_key([7; 16]);
         let mut headers = vec![
@@ -351,10 +427,16 @@ impl Line {
     /// Types.
     pub(crate) fn type_in(&mut self, keys: &str) {
         match self.framing {
-            Framing::Raw => {
-                if let Ends::Pty(master) = &self.io {
+            Framing::Raw => match &mut self.io {
+                Ends::Pty(master) => {
                     assert_eq!(rustix::io::write(master, keys.as_bytes()).unwrap(), keys.len());
                 }
+                Ends::Socket(stream) => stream.write_all(keys.as_bytes()).unwrap(),
+            },
+            Framing::Mirror => {
+                let bytes = data_encoding::BASE64.encode(keys.as_bytes());
+                let frame = json!({ "type": "surfaceStdin", "surfaceId": self.surface, "bytes": bytes });
+                self.send(Opcode::Text, frame.to_string().as_bytes());
             }
             Framing::Ttyd => self.send(Opcode::Binary, format!("0{keys}").as_bytes()),
             Framing::Protocol1 | Framing::Protocol2 => {
@@ -394,7 +476,7 @@ impl Line {
                 self.part = match (header.0, self.framing) {
                     (2, Framing::Protocol2) => Part::Output(9),
                     (2, Framing::Ttyd) => Part::Output(1),
-                    (1, Framing::Protocol1) => Part::Json,
+                    (1, Framing::Protocol1 | Framing::Mirror) => Part::Json,
                     (9, _) => Part::Ping,
                     _ => Part::Skipped,
                 };
@@ -427,7 +509,13 @@ impl Line {
                 Part::Json => {
                     self.message.extend_from_slice(piece);
                     if self.frame_left == 0 {
-                        self.resets += usize::from(put_data(&mut self.message, each));
+                        let frame = std::mem::take(&mut self.message);
+                        let told = match self.framing {
+                            Framing::Mirror => put_surface(&frame, &self.surface, each),
+                            _ => put_data(&frame, each),
+                        };
+                        self.frames += usize::from(told.is_some());
+                        self.resets += usize::from(told == Some(true));
                     }
                 }
             }
@@ -505,10 +593,20 @@ impl Drop for Line {
     }
 }
 
+/// Hands over the output of this surface, if the mirror's frame is that. True for a snapshot.
+fn put_surface(frame: &[u8], surface: &str, each: &mut impl FnMut(&[u8])) -> Option<bool> {
+    frame.strip_prefix(br#"{"type":"surfaceStdout""#)?;
+    let start = memchr::memmem::find(frame, br#""bytes":""#)?;
+    memchr::memmem::find(&frame[..start], surface.as_bytes())?;
+    let base64 = &frame[start + 9..];
+    let base64 = &base64[..memchr::memchr(b'"', base64)?];
+    each(&data_encoding::BASE64.decode(base64).unwrap());
+    Some(memchr::memmem::find(&frame[start + 9 + base64.len()..], br#""snapshot":true"#).is_some())
+}
+
 /// Hands over the text of a protocol-1 frame, if it is output. True for a reset.
-fn put_data(message: &mut Vec<u8>, each: &mut impl FnMut(&[u8])) -> bool {
-    let frame = std::mem::take(message);
-    let Some(start) = memchr::memmem::find(&frame, br#""data":""#) else { return false };
+fn put_data(frame: &[u8], each: &mut impl FnMut(&[u8])) -> Option<bool> {
+    let start = memchr::memmem::find(frame, br#""data":""#)?;
     let mut data = &frame[start + 8..frame.len() - 2];
     let mut text = Vec::with_capacity(data.len());
     while let Some(at) = memchr::memchr(b'\\', data) {
@@ -527,5 +625,5 @@ fn put_data(message: &mut Vec<u8>, each: &mut impl FnMut(&[u8])) -> bool {
     }
     text.extend_from_slice(data);
     each(&text);
-    memchr::memmem::find(&frame[..start], br#""reset":true"#).is_some()
+    Some(memchr::memmem::find(&frame[..start], br#""reset":true"#).is_some())
 }

@@ -1,5 +1,5 @@
-//! How fast is it, from a program's write to a client's read? One program that asks a bare read loop, wharf
-//! (both protocols), ttyd and tmux the same questions in turn, in one run, and prints medians with their
+//! How fast is it, from a program's write to a client's read? One program that asks a bare read loop, a bare
+//! relay to a TCP socket, wharf (both protocols, and the mirror), ttyd and tmux the same questions in turn, in one run, and prints medians with their
 //! spread. Ratios within one run are what counts; `-` is what could not be measured.
 //!
 //! `scripts/bench [--mib N] [--rounds N] [--only WORD]` runs it. Nothing here fails on a time.
@@ -34,6 +34,8 @@ const PROMPT_MAX: Duration = Duration::from_secs(30);
 struct Bench {
     mib: usize,
     rounds: usize,
+    /// The present one, from 1.
+    round: usize,
     wharf: PathBuf,
     dir: PathBuf,
     table: Table,
@@ -43,12 +45,14 @@ struct Bench {
 type Question = (&'static str, fn(&mut Bench, &Servers));
 
 /// Asked in this order, once a round.
-const QUESTIONS: [Question; 8] = [
+const QUESTIONS: [Question; 10] = [
     ("throughput", throughput),
     ("echo", echo),
     ("ctrl-c", ctrl_c),
     ("attach", attach),
     ("clients", clients),
+    ("mirror", mirror),
+    ("metadata", metadata),
     ("terminals", terminals),
     ("memory", memory),
     ("binary", binary),
@@ -80,10 +84,12 @@ fn main() {
         fs::write(&path, &text).unwrap();
         (kind, path, text)
     });
-    let mut bench = Bench { mib, rounds, wharf, files: files.collect(), dir, table: Table::default() };
+    let mut bench =
+        Bench { mib, rounds, round: 0, wharf, files: files.collect(), dir, table: Table::default() };
     for (name, question) in QUESTIONS.iter().filter(|(name, _)| name.contains(&only)) {
         for round in 1..=bench.rounds {
             eprintln!("{name}, round {round} of {}", bench.rounds);
+            bench.round = round;
             let servers = Servers::start(&bench);
             question(&mut bench, &servers);
         }
@@ -109,8 +115,8 @@ impl Servers {
 
     fn of(&self, subject: Subject) -> Option<&Server> {
         match subject {
-            Subject::Bare | Subject::Tmux => None,
-            Subject::Wharf | Subject::WharfProtocol1 => Some(&self.wharf),
+            Subject::Bare | Subject::Relay | Subject::Tmux => None,
+            Subject::Wharf | Subject::WharfProtocol1 | Subject::WharfMirror => Some(&self.wharf),
             Subject::Ttyd => self.ttyd.as_ref(),
         }
     }
@@ -119,8 +125,10 @@ impl Servers {
     fn line(&self, subject: Subject, script: &str, receive_bytes: Option<usize>) -> Option<Line> {
         match subject {
             Subject::Bare => Line::bare(&["/bin/sh", "-c", script]).ok(),
+            Subject::Relay => Line::relay(&["/bin/sh", "-c", script]).ok(),
             Subject::Wharf => Some(self.wharf.line(script, Framing::Protocol2, receive_bytes)),
             Subject::WharfProtocol1 => Some(self.wharf.line(script, Framing::Protocol1, receive_bytes)),
+            Subject::WharfMirror => Some(self.wharf.line(script, Framing::Mirror, receive_bytes)),
             Subject::Ttyd => Some(self.ttyd.as_ref()?.line(script, Framing::Ttyd, receive_bytes)),
             Subject::Tmux => {
                 let name = format!("wharf-bench-{}-{}", std::process::id(), serial());
@@ -143,6 +151,7 @@ fn throughput(bench: &mut Bench, servers: &Servers) {
                 raw(&format!("head -c1 >/dev/null; cat '{}'; printf {DONE}; sleep 9", path.display()));
             let Some(mut line) = servers.line(subject, &script, None) else { continue };
             line.read_until(READY.as_bytes());
+            line.resets = 0; // a session of the mirror begins with a snapshot
             let cpu_before = servers.of(subject).map(Server::cpu_seconds_at_rest);
             let started = Instant::now();
             line.type_in("g");
@@ -192,16 +201,18 @@ fn take_all(line: &mut Line, text: &[u8]) -> bool {
 /// How long from a key to its echo through `cat`, alone and while another terminal floods?
 fn echo(bench: &mut Bench, servers: &Servers) {
     for flooded in [false, true] {
-        for subject in [Subject::Bare, Subject::Wharf, Subject::WharfProtocol1, Subject::Ttyd] {
+        for subject in Subject::ALL.into_iter().filter(|subject| *subject != Subject::Tmux) {
             let flood = flooded.then(|| Flood::start(servers, subject)).flatten();
             if flooded && flood.is_none() {
                 continue;
             }
             let Some(mut line) = servers.line(subject, &raw("exec cat"), None) else { continue };
             line.read_until(READY.as_bytes());
+            // The mirror sends the first output after a pause at once, and the rest 60 times a second.
+            let (keys, pause_ms) = if subject == Subject::WharfMirror { (200, 20) } else { (1000, 1) };
             let mut took = Vec::new();
-            for _ in 0..1000 {
-                thread::sleep(Duration::from_millis(1));
+            for _ in 0..keys {
+                thread::sleep(Duration::from_millis(pause_ms));
                 let typed = Instant::now();
                 line.type_in("k");
                 let mut came = 0;
@@ -228,6 +239,8 @@ struct Flood {
 
 impl Flood {
     fn start(servers: &Servers, subject: Subject) -> Option<Flood> {
+        // A session of the mirror gets all terminals; this client is a further one.
+        let subject = if subject == Subject::WharfMirror { Subject::Wharf } else { subject };
         let script = format!("stty raw; exec yes '{}'", "a line of a flood ".repeat(4));
         let mut line = servers.line(subject, &script, None)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -254,8 +267,16 @@ fn ctrl_c(bench: &mut Bench, servers: &Servers) {
         ("at 1 Mbit/s", Some(125e3), Some(8 << 10), 3),
     ];
     for (name, bytes_a_second, receive_bytes, times) in readers {
-        for subject in [Subject::Bare, Subject::Wharf, Subject::WharfProtocol1, Subject::Ttyd] {
-            if subject == Subject::Bare && bytes_a_second.is_some() {
+        let subjects = [
+            Subject::Bare,
+            Subject::Relay,
+            Subject::Wharf,
+            Subject::WharfProtocol1,
+            Subject::WharfMirror,
+            Subject::Ttyd,
+        ];
+        for subject in subjects {
+            if matches!(subject, Subject::Bare | Subject::Relay) && bytes_a_second.is_some() {
                 continue;
             }
             let script = format!("stty -echo; PS1='{PROMPT} ' exec sh -i");
@@ -314,17 +335,19 @@ impl Paced {
 fn attach(bench: &mut Bench, servers: &Servers) {
     let (wharf, size) = (&servers.wharf, Size { cols: 200, rows: 50 });
     for kind in Kind::ALL {
-        for (when, subject) in
-            [("at rest", Subject::Wharf), ("at once", Subject::Wharf), ("at rest", Subject::WharfProtocol1)]
-        {
-            let framing = if subject == Subject::Wharf { Framing::Protocol2 } else { Framing::Protocol1 };
+        for (when, subject, framing) in [
+            ("at rest", Subject::Wharf, Framing::Protocol2),
+            ("at once", Subject::Wharf, Framing::Protocol2),
+            ("at rest", Subject::WharfProtocol1, Framing::Protocol1),
+            ("at rest", Subject::WharfMirror, Framing::Mirror),
+        ] {
             let (text, path) = (kind.text(8 << 20), bench.dir.join("missed.txt"));
             fs::write(&path, text).unwrap();
             let script =
                 raw(&format!("head -c1 >/dev/null; cat '{}'; printf {DONE}; sleep 60", path.display()));
             let (session, mut http) = (format!("bench-{}", serial()), wharf.connect(None));
             let target = wharf.create(&mut http, &session, &script, size);
-            let mut first = wharf.attach(&target, framing, None);
+            let mut first = wharf.attach(&target, Framing::Protocol2, None);
             first.read_until(READY.as_bytes());
             first.type_in("g");
             first.read_until(DONE.as_bytes());
@@ -334,7 +357,7 @@ fn attach(bench: &mut Bench, servers: &Servers) {
             let started = Instant::now();
             let mut late = wharf.attach(&target, framing, None);
             let ready = late.read_until(DONE.as_bytes()) - started;
-            let name = format!("reset after 8 MiB, {}, {when}", kind.name());
+            let name = format!("reset of 1,000 lines at 200 columns, {}, {when}", kind.name());
             bench.table.add(&format!("{name}: first byte"), "ms", subject, ready.as_secs_f64() * 1e3);
             bench.table.add(&format!("{name}: whole"), "ms", subject, started.elapsed().as_secs_f64() * 1e3);
             assert_eq!(late.resets, 1);
@@ -349,9 +372,11 @@ fn clients(bench: &mut Bench, servers: &Servers) {
     let text = Kind::Log.text(16 << 20);
     let path = bench.dir.join("shared.txt");
     fs::write(&path, &text).unwrap();
-    for (subject, framing) in
-        [(Subject::Wharf, Framing::Protocol2), (Subject::WharfProtocol1, Framing::Protocol1)]
-    {
+    for (subject, framing) in [
+        (Subject::Wharf, Framing::Protocol2),
+        (Subject::WharfProtocol1, Framing::Protocol1),
+        (Subject::WharfMirror, Framing::Mirror),
+    ] {
         for n in [1, 8, 32] {
             let script =
                 raw(&format!("head -c1 >/dev/null; cat '{}'; printf {DONE}; sleep 60", path.display()));
@@ -360,6 +385,7 @@ fn clients(bench: &mut Bench, servers: &Servers) {
             let mut lines: Vec<Line> = (0..n).map(|_| wharf.attach(&target, framing, None)).collect();
             for line in &mut lines {
                 line.read_until(READY.as_bytes());
+                line.resets = 0;
             }
             let before = wharf.cpu_seconds_at_rest();
             lines[0].type_in("g");
@@ -387,6 +413,75 @@ fn clients(bench: &mut Bench, servers: &Servers) {
             bare_writes(&text, n),
         );
     }
+}
+
+/// How many frames does a flood become, and what does a session without a socket keep?
+fn mirror(bench: &mut Bench, servers: &Servers) {
+    const SESSIONS: usize = 100;
+    let (wharf, column) = (&servers.wharf, Subject::WharfMirror);
+    let flood = format!("stty raw; printf {READY}; exec yes '{}'", "a line of a flood ".repeat(4));
+    let mut line = wharf.line(&flood, Framing::Mirror, None);
+    line.read_until(READY.as_bytes());
+    let mut frames_in = |seconds: f64| {
+        let (before, started) = (line.frames, Instant::now());
+        while started.elapsed().as_secs_f64() < seconds {
+            assert!(line.read(|_| {}));
+        }
+        (line.frames - before) as f64 / started.elapsed().as_secs_f64()
+    };
+    frames_in(0.5); // what had come before
+    let frames = frames_in(3.0);
+    bench.table.add("mirror: frames a second of a flood", "count", column, frames);
+    drop(line);
+
+    let (path, mut http) = (bench.dir.join("seen.txt"), wharf.connect(None));
+    fs::write(&path, Kind::Log.text(256 << 10)).unwrap();
+    let script = raw(&format!("head -c1 >/dev/null; cat '{}'; printf {DONE}; sleep 60", path.display()));
+    let mut before = 0.0;
+    // Those of the first rounds pay for what all share, and for holes between them.
+    for round in 0..4 {
+        let session = format!("bench-{}", serial());
+        let target = wharf.create(&mut http, &session, &script, Size::default());
+        let mut lines: Vec<Line> =
+            (0..SESSIONS).map(|_| wharf.attach(&target, Framing::Mirror, None)).collect();
+        for line in &mut lines {
+            line.read_until(READY.as_bytes());
+        }
+        lines[0].type_in("g");
+        for line in &mut lines {
+            line.read_until(DONE.as_bytes());
+        }
+        drop(lines);
+        wharf.close(&mut http, &session);
+        wharf.cpu_seconds_at_rest();
+        thread::sleep(Duration::from_millis(300));
+        if round == 1 {
+            before = wharf.private_kib();
+        }
+    }
+    let each = (wharf.private_kib() - before) / (2 * SESSIONS) as f64;
+    bench.table.add("memory of a session of the mirror without a socket", "KiB", column, each);
+}
+
+/// What does it cost to follow what runs in 100 terminals at rest, each in a repository?
+fn metadata(bench: &mut Bench, servers: &Servers) {
+    const TERMINALS: usize = 100;
+    let wharf = &servers.wharf;
+    let mut http = wharf.connect(None);
+    for n in 0..TERMINALS {
+        let place = bench.dir.join(format!("repository-{n}"));
+        let script = format!("mkdir -p '{0}'; cd '{0}' && git init -q; cat; :", place.display());
+        wharf.create(&mut http, &format!("followed-{n}"), &script, Size::default());
+    }
+    let target = wharf.create(&mut http, "follower", &raw("exec cat"), Size::default());
+    let mut line = wharf.attach(&target, Framing::Mirror, None);
+    line.read_until(READY.as_bytes());
+    thread::sleep(Duration::from_secs(5)); // the first looks tell everything
+    let (before, started) = (wharf.cpu_seconds(), Instant::now());
+    thread::sleep(Duration::from_secs(10));
+    let percent = (wharf.cpu_seconds() - before) / started.elapsed().as_secs_f64() * 100.0;
+    let question = format!("metadata of {TERMINALS} terminals: server CPU");
+    bench.table.add(&question, "% of a core", Subject::WharfMirror, percent);
 }
 
 /// CPU seconds of one thread that writes `text` to `n` sockets in pieces of 64 KiB, and does nothing else.
@@ -437,14 +532,16 @@ fn terminals(bench: &mut Bench, servers: &Servers) {
             let each = (wharf.resident_kib() - resident) / n as f64;
             bench.table.add(&format!("{label}: RSS of each"), "KiB", wharf_column, each);
         }
-        let before = wharf.switches();
-        thread::sleep(Duration::from_secs(3));
-        bench.table.add(
-            &format!("{label}: wake-ups in 3 s"),
-            "count",
-            wharf_column,
-            wharf.switches() - before,
-        );
+        if n > 1 && bench.round == 1 {
+            // Our own connection would be noticed, too.
+            drop(http);
+            wharf.wait_for_rest();
+            let before = wharf.switches();
+            thread::sleep(Duration::from_secs(60));
+            let woken = wharf.switches() - before;
+            bench.table.add(&format!("{label}: wake-ups in a minute"), "count", wharf_column, woken);
+            http = wharf.connect(None);
+        }
         let (mut create, mut close) = (Vec::new(), Vec::new());
         for _ in 0..20 {
             let session = format!("bench-{}", serial());

@@ -116,7 +116,16 @@ impl Server {
         }
         if connection.outbound.link.took(bytes, !connection.blocked, now) {
             connection.adapt();
-            drained |= matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing());
+            let may_skip = match &connection.phase {
+                Phase::Terminal(socket) => socket.reader.is_typing(),
+                Phase::Mirror(socket) => {
+                    self.mirror.session(socket.ticket).is_some_and(|session| session.is_typing())
+                }
+                _ => false,
+            };
+            if may_skip {
+                self.work.thirsty.push(key); // now that its speed is known
+            }
         }
         if connection.outbound.is_empty() {
             let memory = connection.outbound.give_back();

@@ -232,7 +232,7 @@ impl Server {
         }
         let change = self.registry.ensure_pane(&session_id, &title);
         self.told(change);
-        self.surface_created(key, now);
+        self.surface_created(key);
         Ok(key)
     }
 

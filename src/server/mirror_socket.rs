@@ -15,7 +15,9 @@ use crate::mirror::{About, Mirror, Pumped, Surface, Surfaces};
 use crate::terminal::{Act, After};
 use crate::wire::control::parse_panel_event;
 use crate::wire::http::Reject;
-use crate::wire::mirror_frames::{FrameNumber, FromMirror, MirrorError, ToMirror, Writer, parse_mirror};
+use crate::wire::mirror_frames::{
+    FrameNumber, FromMirror, MirrorError, Queued, ToMirror, Writer, parse_mirror,
+};
 use crate::wire::rest::surface_json;
 use crate::wire::sideband::put_event;
 use crate::wire::websocket::Codec;
@@ -46,6 +48,7 @@ impl Server {
             *phase = Phase::Mirror(MirrorSocket {
                 ticket: opened.ticket,
                 codec: Codec::server(MIRROR_MESSAGE_BYTES_MAX),
+                queued: Queued::default(),
                 frames: TokenBucket::new(MIRROR_FRAMES_PER_SECOND),
                 may_hear: false,
                 resting_until: None,
@@ -57,21 +60,9 @@ impl Server {
         if let Some(former) = opened.superseded {
             self.end_connection(Key::of_number(former), 1008, "another socket resumed its session", now);
         }
-        for terminal in self.terminals.keys() {
-            self.attend(terminal, now);
-        }
         self.ask_connection(key);
         self.mirror_due(key);
         self.watch(now);
-    }
-
-    /// What a program asks from now on is for clients to answer.
-    fn attend(&mut self, terminal: Key, now: Instant) {
-        if let Some(hosted) = self.terminals.get_mut(terminal) {
-            hosted.terminal.attend(now);
-            // What it asked before was answered at this moment.
-            self.terminal_changed(terminal, now);
-        }
     }
 
     /// The socket has left: its session stays for a while, its claims on sizes leave.
@@ -84,18 +75,14 @@ impl Server {
         for terminal in self.terminals.keys() {
             let Some(hosted) = self.terminals.get_mut(terminal) else { continue };
             hosted.senders.retain(|sender| *sender != key);
-            let last = hosted.attached.is_empty() && self.mirror_sockets.is_empty();
-            hosted.terminal.detach(key.number(), last, now);
+            hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
             self.terminal_changed(terminal, now);
         }
         self.ask_chores();
     }
 
     /// There is a new terminal.
-    pub(super) fn surface_created(&mut self, key: Key, now: Instant) {
-        if !self.mirror_sockets.is_empty() {
-            self.attend(key, now);
-        }
+    pub(super) fn surface_created(&mut self, key: Key) {
         if self.mirror.is_heard()
             && let Some(hosted) = self.terminals.get(key)
         {
@@ -145,7 +132,8 @@ impl Server {
             socket.due = false;
             let ticket = socket.ticket;
             outbound.adopt(&mut self.spare);
-            let mut out = Writer { queue: outbound, encoded: &mut self.mirror_encoded };
+            let encoded = &mut self.mirror_encoded;
+            let mut out = Writer { queue: outbound, queued: &mut socket.queued, encoded };
             match self.mirror.pump(ticket, &mut self.terminals, &mut out, now) {
                 Pumped::Waits => break,
                 Pumped::Until(at) => {
@@ -164,14 +152,19 @@ impl Server {
             // What it claimed under a former id leaves with that.
             for terminal in self.terminals.keys() {
                 if let Some(hosted) = self.terminals.get_mut(terminal) {
-                    hosted.terminal.detach(key.number(), false, now);
+                    hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
                     self.terminal_changed(terminal, now);
                 }
             }
             let (settings, snapshot) = self.hello_json();
             let surfaces: Vec<usize> = self.terminals.iter().map(|(key, _)| key.number()).collect();
-            let Some(connection) = self.connections.get_mut(key) else { return };
-            let mut out = Writer { queue: &mut connection.outbound, encoded: &mut self.mirror_encoded };
+            let Some(Connection { phase: Phase::Mirror(socket), outbound, .. }) =
+                self.connections.get_mut(key)
+            else {
+                return;
+            };
+            let encoded = &mut self.mirror_encoded;
+            let mut out = Writer { queue: outbound, queued: &mut socket.queued, encoded };
             self.mirror.greet(ticket, id, &surfaces, (&settings, &snapshot), &mut out);
         }
         if self.connections.get(key).is_some_and(|connection| !connection.outbound.is_empty()) {
@@ -298,7 +291,12 @@ impl Server {
         if let Some(client) = self.mirror_client(key)
             && let Some(hosted) = self.terminals.get_mut(terminal)
         {
+            // A session has all surfaces, but it is there to answer only while it shows one.
+            if matches!(act, Act::Resize(_)) {
+                hosted.terminal.attend(now);
+            }
             hosted.terminal.act(&client, key.number(), act);
+            hosted.terminal.leave(hosted.attached.is_empty(), now);
             self.terminal_changed(terminal, now);
         }
         Ok(())
@@ -326,12 +324,16 @@ impl Server {
         let number = input.number;
         let is_new =
             number.as_ref().is_none_or(|n| hosted.terminal.is_first_sight(&n.client_id, n.client_seq));
-        let after = match is_new {
+        // While nobody shows the surface, the server has answered already.
+        let is_taken = is_new && (input.claim || hosted.terminal.is_sized_by(&client));
+        let after = match is_taken {
             true => hosted.terminal.type_as(&client, key.number(), &input.bytes, input.claim),
             false => After::Nothing,
         };
+        let head = hosted.terminal.stream().head();
         if is_new && input.claim {
             self.around.auto_continue.human_typed(&id);
+            self.mirror_typed(key, input.terminal, head, now);
         }
         if let Some(FrameNumber { client_seq, .. }) = number {
             self.mirror_answer(key, ToMirror::Ack { surface_id: &id, client_seq });
@@ -341,6 +343,16 @@ impl Server {
             After::Nothing | After::HangUp | After::Clear => self.terminal_changed(input.terminal, now),
         }
         true
+    }
+
+    /// A person typed: what waits in front of the answer over a slow link may be skipped.
+    fn mirror_typed(&mut self, key: Key, terminal: Key, head: u64, now: Instant) {
+        if let Some(Connection { phase: Phase::Mirror(socket), outbound, .. }) = self.connections.get_mut(key)
+            && let Some(session) = self.mirror.session(socket.ticket)
+            && session.typed(terminal.number(), head, outbound.waiting().len(), now)
+        {
+            self.mirror_due(key);
+        }
     }
 
     /// A person did this to a panel: it changes for everyone.

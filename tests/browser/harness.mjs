@@ -202,5 +202,5 @@ export async function startProxy(port) {
 }
 
 export function removeHome(home) {
-  rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(home, { recursive: true, force: true, maxRetries: 20 });
 }

@@ -69,13 +69,15 @@ impl Scout {
     }
 
     fn ground(&mut self, bytes: &[u8]) -> (usize, Trace) {
-        let plain = plain_run(bytes);
-        if plain > 0 {
-            self.frames.text(&bytes[..plain], self.at + plain as u64);
-            return (plain, Trace::Row);
-        }
         if bytes[0] != 0x1b {
-            return self.inside(bytes); // a shift, or a C1 control
+            let plain = plain_run(bytes);
+            if plain == 0 {
+                return self.inside(bytes); // a shift, or a C1 control
+            }
+            if self.frames.known_from().is_some() {
+                self.frames.text(&bytes[..plain], self.at + plain as u64);
+            }
+            return (plain, Trace::Row);
         }
         if let Some((last, len)) = row_sequence(bytes)
             && (last == b'm' || self.frames.known_from().is_none())
@@ -107,8 +109,9 @@ impl Scout {
 
     fn step(&mut self, c: char, bytes: &[u8]) -> Trace {
         match self.sequence.step(c.into(), bytes) {
-            // A control in a string has no effect, but must not be taken for the end of a line.
-            Action::Nothing if c < ' ' && c != '\x1b' => Trace::Unknown,
+            // A control in a string has no effect, but must not be taken for the end of a line. A sequence that a
+            // C1 control begins is not found by a search for ESC.
+            Action::Nothing if c.is_control() && c != '\x1b' => Trace::Unknown,
             Action::Nothing => self.trace_inside(),
             Action::Osc => {
                 if self.sequence.state == State::Escape {
@@ -152,14 +155,22 @@ impl Scout {
 
 /// The final byte and the length of a control sequence without a prefix that is of its row, whatever its numbers.
 fn row_sequence(bytes: &[u8]) -> Option<(u8, usize)> {
-    let numbers = bytes.strip_prefix(b"\x1b[")?;
-    let end = numbers.iter().position(|b| !matches!(b, b'0'..=b';'))?;
-    is_of_row(numbers[end]).then_some((numbers[end], end + 3))
+    if bytes.get(1) != Some(&b'[') {
+        return None;
+    }
+    let mut at = 2;
+    while let Some(byte) = bytes.get(at) {
+        if byte.wrapping_sub(b'0') > b';' - b'0' {
+            return is_of_row(*byte).then_some((*byte, at + 1));
+        }
+        at += 1;
+    }
+    None
 }
 
 /// SGR, and what erases, shifts or moves the cursor within a row.
 fn is_of_row(last: u8) -> bool {
-    matches!(last, b'm' | b'K' | b'G' | b'`' | b'C' | b'a' | b'D' | b'I' | b'Z' | b'@' | b'P' | b'X')
+    last == b'm' || matches!(last, b'K' | b'G' | b'`' | b'C' | b'a' | b'D' | b'I' | b'Z' | b'@' | b'P' | b'X')
 }
 
 /// Private modes that change no cell and no place: cursor keys, blinking and showing the cursor, pasting in
@@ -184,16 +195,18 @@ fn plain_run(bytes: &[u8]) -> usize {
 /// Where the first ESC, SO, SI or 0xC2 stands, or the end.
 fn odd_byte(bytes: &[u8]) -> usize {
     // Runs between two sequences are mostly shorter than what a search by blocks needs to start.
-    let words = bytes.chunks_exact(8).take(3);
-    let short = 8 * words.len();
-    for (i, word) in words.enumerate() {
+    let mut start = 0;
+    while start < 24
+        && let Some(word) = bytes.get(start..start + 8)
+    {
         if let Some(at) = first_odd(word.try_into().unwrap_or([0; 8])) {
-            return 8 * i + at;
+            return start + at;
         }
+        start += 8;
     }
-    let rest = &bytes[short..];
+    let rest = &bytes[start..];
     let end = memchr2(0x1b, 0xc2, rest).unwrap_or(rest.len());
-    short + memchr2(0x0e, 0x0f, &rest[..end]).unwrap_or(end)
+    start + memchr2(0x0e, 0x0f, &rest[..end]).unwrap_or(end)
 }
 
 /// The first byte of eight that [`odd_byte`] looks for.

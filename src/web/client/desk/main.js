@@ -43,7 +43,7 @@ const OUTBOX_KEY = `wharf:desk-input:${base}`;
 
 class Desk {
   store = new Store();
-  view = new View(localStorage, `wharf:desk:${base}`);
+  view = new View({ getItem: (key) => localStorage.getItem(key), setItem: (key, text) => localStorage.setItem(key, text) }, `wharf:desk:${base}`);
   commands = new Commands();
   actions = new Actions(this);
   /** Whether a hello has come. */
@@ -81,7 +81,7 @@ class Desk {
     for (const start of MODULES) start(this);
     addEventListener("pagehide", () => store(this.#outbox.stored(STORED_CHARS_MAX)));
     // A page that comes back from the browser's cache still has it; a duplicated tab must not.
-    addEventListener("pageshow", (event) => event.persisted && sessionStorage.removeItem(OUTBOX_KEY));
+    addEventListener("pageshow", (event) => event.persisted && takeStored());
     document.getElementById("cover").addEventListener("click", () => this.closeDrawer());
     document.getElementById("first-terminal").addEventListener("click", () => this.actions.newTerminal());
     document.getElementById("open-drawer").addEventListener("click", () => this.openDrawer());
@@ -279,14 +279,24 @@ function fitPage() {
   document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
 }
 
+// A browser that forbids storage carries nothing over a reload, and does everything else.
+
 function takeStored() {
-  const stored = sessionStorage.getItem(OUTBOX_KEY);
-  sessionStorage.removeItem(OUTBOX_KEY);
-  return stored && JSON.parse(stored);
+  try {
+    const stored = sessionStorage.getItem(OUTBOX_KEY);
+    sessionStorage.removeItem(OUTBOX_KEY);
+    return stored && JSON.parse(stored);
+  } catch {
+    return null;
+  }
 }
 
 function store(stored) {
-  if (stored) sessionStorage.setItem(OUTBOX_KEY, JSON.stringify(stored));
+  try {
+    if (stored) sessionStorage.setItem(OUTBOX_KEY, JSON.stringify(stored));
+  } catch {
+    // See above.
+  }
 }
 
 const desk = new Desk();
