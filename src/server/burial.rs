@@ -51,6 +51,7 @@ impl Server {
                 let Some(hosted) = self.terminals.get_mut(terminal) else { return };
                 hosted.attached.retain(|reader| *reader != key);
                 hosted.senders.retain(|sender| *sender != key);
+                hosted.owed.leave(&socket.reader);
                 let last = hosted.attached.is_empty() && self.mirror_sockets.is_empty();
                 hosted.terminal.detach(key.number(), last, now);
                 self.terminal_changed(terminal, now);
