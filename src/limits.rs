@@ -148,6 +148,9 @@ pub const SCROLLBACK_TIME: Duration = Duration::from_millis(100);
 pub const SCROLLBACK_BYTES_TYPICAL: usize = 80 << 10;
 /// but when it has lost nothing, and typed nothing, for this long.
 pub const SCROLLBACK_REST: Duration = Duration::from_secs(1);
+/// Readers of one terminal that left without the scrollback they were owed and are remembered: all phones of
+/// a person, after some losses each.
+pub const OWED_MAX: usize = 32;
 /// The server pings after this much silence.
 pub const PING_AFTER: Duration = Duration::from_secs(25);
 /// A peer silent for this long is dropped.

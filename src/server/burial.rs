@@ -51,6 +51,7 @@ impl Server {
                 let Some(hosted) = self.terminals.get_mut(terminal) else { return };
                 hosted.attached.retain(|reader| *reader != key);
                 hosted.senders.retain(|sender| *sender != key);
+                hosted.owed.leave(&socket.reader);
                 hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
                 self.terminal_changed(terminal, now);
                 self.forget_if_unread(terminal);

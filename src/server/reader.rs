@@ -2,12 +2,12 @@
 //! function of the terminal, the queue and the time. It has no socket.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Instant;
 
 use crate::flow::{Follower, Outbound, Step, cut};
 use crate::limits::{
-    PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
+    OWED_MAX, PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
 };
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
@@ -39,6 +39,34 @@ pub(super) struct Reader {
     had_all: bool,
     /// It was sent a screen without the scrollback, and since then has lost or typed nothing.
     owed_since: Option<Instant>,
+    /// Where it was sent the first such screen, and the last whole reset.
+    bare_from: Option<u64>,
+    whole_at: u64,
+}
+
+/// Where readers stopped that may never have got the scrollback that they were owed: when they connect again,
+/// their cursors are good, and do not tell.
+#[derive(Default)]
+pub(super) struct Owed(VecDeque<RangeInclusive<u64>>);
+
+impl Owed {
+    /// The reader is gone.
+    pub(super) fn leave(&mut self, reader: &Reader) {
+        let Some(from) = reader.bare_from else { return };
+        // A whole reset may not have reached it, though all bytes before it did.
+        let to = if reader.owed_since.is_some() { reader.follower.cursor() } else { reader.whole_at };
+        if self.0.len() == OWED_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(from..=to);
+    }
+
+    /// A reader has attached with this cursor.
+    pub(super) fn attach(&mut self, reader: &mut Reader, cursor: u64, now: Instant) {
+        let Some(at) = self.0.iter().position(|places| places.contains(&cursor)) else { return };
+        reader.bare_from = self.0.remove(at).map(|places| *places.start());
+        reader.owed_since = Some(now);
+    }
 }
 
 /// Output at these places of the queue, and what the reader had before it.
@@ -96,6 +124,8 @@ impl Reader {
             typed_at: None,
             had_all: false,
             owed_since: None,
+            bare_from: None,
+            whole_at: 0,
         }
     }
 
@@ -256,6 +286,7 @@ impl Reader {
         if lost && slow && terminal.exited().is_none() {
             self.put_reset_of(0, terminal, queue, now);
             self.owed_since = Some(now);
+            self.bare_from.get_or_insert(self.follower.cursor());
         } else {
             self.put_whole_reset(terminal, queue, now);
         }
@@ -264,6 +295,7 @@ impl Reader {
     fn put_whole_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
         self.put_reset_of(usize::MAX, terminal, queue, now);
         self.owed_since = None;
+        self.whole_at = self.follower.cursor();
     }
 
     /// A reset with so many lines of the scrollback.
@@ -511,6 +543,36 @@ mod simulation {
         link.terminal.exit(Exit { code: Some(7), signal: None }, link.start);
         assert_eq!(link.take_all(1500), (5, 1023), "before the exit");
         assert!(link.client.exit.is_some());
+    }
+
+    #[test]
+    fn who_connects_again_before_the_scrollback_came_still_gets_it() {
+        for whole_reset_lost in [false, true] {
+            let mut link = SlowLink::new(200_000);
+            let mut owed = Owed::default();
+            link.print(100);
+            link.take_all(0);
+            link.print(20_000);
+            assert_eq!(link.take_all(0), (1, 23));
+            if whole_reset_lost {
+                link.pump(1000);
+            }
+            owed.leave(link.client.reader.as_ref().unwrap());
+            link.client.connect(&mut link.terminal, link.start);
+            let cursor = link.client.seq;
+            owed.attach(link.client.reader.as_mut().unwrap(), cursor, link.start);
+            link.print(10);
+            assert_eq!(link.take_all(500), (1, 33), "it lost no output");
+            assert_eq!(link.take_all(1500), (2, 1023));
+            // It has all of it now.
+            owed.leave(link.client.reader.as_ref().unwrap());
+            link.print(10);
+            link.take_all(1600);
+            let cursor = link.client.seq;
+            link.client.connect(&mut link.terminal, link.start);
+            owed.attach(link.client.reader.as_mut().unwrap(), cursor, link.start);
+            assert_eq!(link.take_all(3000), (2, 1033));
+        }
     }
 
     fn some_output(dice: &mut Dice) -> Vec<u8> {
