@@ -248,8 +248,6 @@ test("panels are reached, moved, resized, clicked and closed with the keyboard a
 
 test("a panel in the text scrolls with its line; one that floats far away is brought onto the terminal", async () => {
   const page = await openDesk();
-  await run(page, "clear");
-  await untilLine(page, "$");
   await script("PUT", `/v1/surfaces/${await surfaceId(page)}/panels/in`, { type: "svg", position: "inline", x: 200, y: 90, width: 30, height: 30, data: "<svg/>" });
   await script("PUT", `/v1/surfaces/${await surfaceId(page)}/panels/far`, { type: "svg", x: 9000, y: 9000, width: 30, height: 30, data: "<svg/>" });
   await untilPanels(page, 2);
