@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use crate::flow::{Follower, Outbound, Step, cut};
 use crate::limits::{
-    OWED_MAX, PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
+    OWED_MAX, PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST,
+    SCROLLBACK_TIME,
 };
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};

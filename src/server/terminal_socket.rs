@@ -19,7 +19,8 @@ impl Server {
         let Some(hosted) = self.terminals.get_mut(terminal) else { return };
         let Some(connection) = self.connections.get_mut(key) else { return };
         hosted.attached.push(key);
-        let mut reader = Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
+        let mut reader =
+            Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
         hosted.owed.attach(&mut reader, cursor, now);
         let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);
         connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader, held: None });
