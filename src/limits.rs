@@ -38,8 +38,9 @@ pub const SCREEN_REST_AFTER: Duration = Duration::from_secs(5);
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.
 pub const RESIZE_INTERVAL: Duration = Duration::from_millis(30);
-/// How long half a UTF-8 character is held back for its rest.
-pub const UTF8_HOLD: Duration = Duration::from_millis(50);
+/// How long half a UTF-8 character is held back for its rest: a program that wrote half of one into a full PTY may
+/// not run again for some time on a busy machine, and nothing but that half waits.
+pub const UTF8_HOLD: Duration = Duration::from_secs(1);
 /// A title is recorded once it has stood still this long (terminal protocol, "Pane titles").
 pub const TITLE_HOLD: Duration = Duration::from_millis(500);
 /// A recorded title is cut at this many characters.

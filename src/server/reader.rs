@@ -53,20 +53,23 @@ pub(super) struct Owed(VecDeque<RangeInclusive<u64>>);
 impl Owed {
     /// The reader is gone.
     pub(super) fn leave(&mut self, reader: &Reader) {
-        let Some(from) = reader.bare_from else { return };
-        // A whole reset may not have reached it, though all bytes before it did.
-        let to = if reader.owed_since.is_some() { reader.follower.cursor() } else { reader.whole_at };
+        let Some(places) = reader.lacks() else { return };
         if self.0.len() == OWED_MAX {
             self.0.pop_front();
         }
-        self.0.push_back(from..=to);
+        self.0.push_back(places);
     }
 
-    /// A reader has attached with this cursor.
-    pub(super) fn attach(&mut self, reader: &mut Reader, cursor: u64, now: Instant) {
-        let Some(at) = self.0.iter().position(|places| places.contains(&cursor)) else { return };
-        reader.bare_from = self.0.remove(at).map(|places| *places.start());
-        reader.owed_since = Some(now);
+    /// A reader attaches with this cursor: where was it sent its first screen without the scrollback? `others`
+    /// are what readers [lack](Reader::lacks) that are still attached: that one of them is gone may not be known yet.
+    pub(super) fn find(
+        &mut self,
+        cursor: u64,
+        mut others: impl Iterator<Item = RangeInclusive<u64>>,
+    ) -> Option<u64> {
+        let at = self.0.iter().position(|places| places.contains(&cursor));
+        let found = at.and_then(|at| self.0.remove(at));
+        Some(*found.or_else(|| others.find(|places| places.contains(&cursor)))?.start())
     }
 }
 
@@ -128,6 +131,19 @@ impl Reader {
             bare_from: None,
             whole_at: 0,
         }
+    }
+
+    /// Where it may say that it is, when it connects again without the scrollback. A whole reset may not have
+    /// reached it, though all bytes before it did.
+    pub(super) fn lacks(&self) -> Option<RangeInclusive<u64>> {
+        let to = if self.owed_since.is_some() { self.follower.cursor() } else { self.whole_at };
+        Some(self.bare_from?..=to)
+    }
+
+    /// It is owed the scrollback since it was at that place.
+    pub(super) fn owe(&mut self, bare_from: u64, now: Instant) {
+        self.bare_from = Some(bare_from);
+        self.owed_since = Some(now);
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -561,7 +577,8 @@ mod simulation {
             owed.leave(link.client.reader.as_ref().unwrap());
             link.client.connect(&mut link.terminal, link.start);
             let cursor = link.client.seq;
-            owed.attach(link.client.reader.as_mut().unwrap(), cursor, link.start);
+            let from = owed.find(cursor, std::iter::empty()).unwrap();
+            link.client.reader.as_mut().unwrap().owe(from, link.start);
             link.print(10);
             assert_eq!(link.take_all(500), (1, 33), "it lost no output");
             assert_eq!(link.take_all(1500), (2, 1023));
@@ -570,9 +587,7 @@ mod simulation {
             link.print(10);
             link.take_all(1600);
             let cursor = link.client.seq;
-            link.client.connect(&mut link.terminal, link.start);
-            owed.attach(link.client.reader.as_mut().unwrap(), cursor, link.start);
-            assert_eq!(link.take_all(3000), (2, 1033));
+            assert_eq!(owed.find(cursor, std::iter::empty()), None);
         }
     }
 
