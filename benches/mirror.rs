@@ -9,7 +9,7 @@ use serde_json::json;
 use wharf::flow::Outbound;
 use wharf::mirror::{About, Batch, Mirror, Pumped, Surface, Surfaces, Ticket};
 use wharf::terminal::{GridSize, Terminal};
-use wharf::wire::mirror_frames::{Encoded, ToMirror, Writer, parse_mirror};
+use wharf::wire::mirror_frames::{Encoded, Queued, ToMirror, Writer, parse_mirror};
 
 struct Shells(Vec<(String, Terminal, Batch)>);
 
@@ -24,7 +24,7 @@ struct Rig {
     mirror: Mirror,
     shells: Shells,
     encoded: Encoded,
-    sessions: Vec<(Ticket, Outbound)>,
+    sessions: Vec<(Ticket, Outbound, Queued)>,
     now: Instant,
 }
 
@@ -43,7 +43,7 @@ impl Rig {
         };
         for socket in 0..sessions {
             let opened = rig.mirror.open(None, socket, &mut rig.shells, rig.now);
-            rig.sessions.push((opened.ticket, Outbound::default()));
+            rig.sessions.push((opened.ticket, Outbound::default(), Queued::default()));
         }
         rig.pump();
         rig
@@ -54,9 +54,9 @@ impl Rig {
         self.now += Duration::from_millis(20);
         let mut bytes = 0;
         let live: Vec<usize> = (0..self.shells.0.len()).collect();
-        for (ticket, queue) in &mut self.sessions {
+        for (ticket, queue, queued) in &mut self.sessions {
             loop {
-                let mut out = Writer { queue, encoded: &mut self.encoded };
+                let mut out = Writer { queue, queued, encoded: &mut self.encoded };
                 let pumped = self.mirror.pump(*ticket, &mut self.shells, &mut out, self.now);
                 if pumped == Pumped::NeedsHello {
                     self.mirror.greet(*ticket, "f".repeat(32), &live, ("{}", "{}"), &mut out);

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
 use serde_json::{Value, json};
-use wharf::flow::Outbound;
+use wharf::flow::{Link, Outbound};
 use wharf::limits::{
-    MIRROR_BATCH, MIRROR_CONTROL_BYTES, MIRROR_DETACHED_MAX, MIRROR_LOG_BYTES, MIRROR_OUTPUT_FRAME_BYTES_MAX,
+    MIRROR_BATCH, MIRROR_CONTROL_BYTES, MIRROR_DETACHED_MAX, MIRROR_LOG_BYTES, OUTPUT_FRAME_BYTES_MAX,
+    OUTPUT_FRAME_BYTES_SLOWEST,
 };
 use wharf::mirror::{About, Batch, Mirror, Pumped, Surface, Surfaces, Ticket};
 use wharf::terminal::screen::Screen;
 use wharf::terminal::{Act, Exit, GridSize, Terminal};
-use wharf::wire::mirror_frames::{Encoded, ToMirror, Writer};
+use wharf::wire::mirror_frames::{Encoded, Queued, ToMirror, Writer};
 use wharf::wire::websocket::{Codec, Message};
 
 const SCROLLBACK: usize = 50;
@@ -158,6 +159,7 @@ impl Rig {
         let opened = self.mirror.open(resume, client.socket, &mut self.shells, self.now);
         client.ticket = Some(opened.ticket);
         client.queue = Outbound::default();
+        client.queued = Queued::default();
         client.codec = Codec::client(64 << 20);
         opened.superseded
     }
@@ -165,12 +167,12 @@ impl Rig {
     fn pump(&mut self, client: &mut Client) -> Pumped {
         let Some(ticket) = client.ticket else { return Pumped::Waits };
         loop {
-            let mut out = Writer { queue: &mut client.queue, encoded: &mut self.encoded };
+            let mut out = client.writer(&mut self.encoded);
             match self.mirror.pump(ticket, &mut self.shells, &mut out, self.now) {
                 Pumped::NeedsHello => {
                     self.ids += 1;
                     let (id, snapshot, live) = (format!("{:032x}", self.ids), self.snapshot(), self.live());
-                    let mut out = Writer { queue: &mut client.queue, encoded: &mut self.encoded };
+                    let mut out = client.writer(&mut self.encoded);
                     self.mirror.greet(ticket, id, &live, (r#"{"theme":"obsidian"}"#, &snapshot), &mut out);
                 }
                 pumped => return pumped,
@@ -197,6 +199,13 @@ impl Rig {
         }
     }
 
+    /// The client types. True when output waits in front of the answer.
+    fn type_in(&mut self, client: &Client, number: usize) -> bool {
+        let (head, now) = (self.shell(number).terminal.stream().head(), self.now);
+        let session = client.ticket.and_then(|ticket| self.mirror.session(ticket));
+        session.is_some_and(|session| session.typed(number, head, client.queue.waiting().len(), now))
+    }
+
     fn answer(&mut self, client: &Client, body: Box<[u8]>) {
         if let Some(session) = client.ticket.and_then(|ticket| self.mirror.session(ticket)) {
             session.answer(body);
@@ -219,6 +228,7 @@ struct Client {
     socket: usize,
     ticket: Option<Ticket>,
     queue: Outbound,
+    queued: Queued,
     codec: Codec,
     session: String,
     seq: u64,
@@ -255,6 +265,7 @@ impl Client {
             socket,
             ticket: None,
             queue: Outbound::default(),
+            queued: Queued::default(),
             codec: Codec::client(64 << 20),
             session: String::new(),
             seq: 0,
@@ -264,6 +275,19 @@ impl Client {
             hellos: 0,
             speed: u64::MAX,
         }
+    }
+
+    /// From now on it is known how fast its socket is.
+    fn at_speed(&mut self, bytes_a_second: usize, now: Instant) {
+        self.queue.link = Link::default();
+        for second in 0..=4 {
+            self.queue.link.took(bytes_a_second, false, now + Duration::from_secs(second));
+        }
+        self.queue.adapt();
+    }
+
+    fn writer<'a>(&'a mut self, encoded: &'a mut Encoded) -> Writer<'a> {
+        Writer { queue: &mut self.queue, queued: &mut self.queued, encoded }
     }
 
     /// The network delivers up to `bytes`.
@@ -315,7 +339,7 @@ impl Client {
                     emulator.snapshots += 1;
                     emulator.resized = false;
                 } else {
-                    assert!((1..=MIRROR_OUTPUT_FRAME_BYTES_MAX).contains(&bytes.len()));
+                    assert!((1..=OUTPUT_FRAME_BYTES_MAX).contains(&bytes.len()));
                     assert_eq!(emulator.exit, None, "no output after the exit");
                     emulator.seen.extend_from_slice(&bytes);
                 }
@@ -524,10 +548,10 @@ fn after_an_eviction_a_seq_that_is_held_resumes_and_one_that_is_not_gets_a_hello
     rig.deliver(&mut client);
     for _ in 0..40 {
         rig.wait(50);
-        rig.print(0, &[b'x'; 75_000]);
+        rig.print(0, &[b'x'; 45_000]);
         rig.deliver(&mut client);
     }
-    let held = MIRROR_LOG_BYTES as u64 / 100_104;
+    let held = MIRROR_LOG_BYTES as u64 / 60_104;
     let id = client.session.clone();
     for (seq, hellos) in [(client.seq - held, 1), (client.seq - held - 1, 2)] {
         rig.detach(&mut client);
@@ -706,6 +730,129 @@ fn a_flood_does_not_take_the_room_of_the_others() {
     }
 }
 
+/// A client at 1 Mbit/s, with two terminals.
+fn slow_link() -> (Rig, Client) {
+    let (mut rig, mut client) = (Rig::new(2 << 20), Client::new(1));
+    rig.create();
+    rig.create();
+    rig.connect(&mut client, None);
+    rig.deliver(&mut client);
+    client.at_speed(125_000, rig.now);
+    rig.wait(50);
+    (rig, client)
+}
+
+const LINE: &[u8] = b"twenty bytes of it\r\n";
+
+#[test]
+fn who_only_watches_over_a_slow_link_gets_every_byte_that_is_kept() {
+    let (mut rig, mut client) = slow_link();
+    rig.print(0, &LINE.repeat(100_000));
+    let frames = rig.deliver(&mut client);
+    assert!(frames.iter().all(|frame| frame["bytes"].as_str().unwrap().len() <= OUTPUT_FRAME_BYTES_SLOWEST));
+    let emulator = &client.emulators[&format!("{:032x}", 0)];
+    assert_eq!((emulator.snapshots, emulator.seen.len()), (1, LINE.len() * 100_000));
+}
+
+#[test]
+fn who_types_over_a_slow_link_sees_the_present_and_later_the_scrollback() {
+    let (mut rig, mut client) = slow_link();
+    assert!(!rig.type_in(&client, 0), "nothing waits");
+    rig.print(0, &LINE.repeat(50_000));
+    rig.pump(&mut client);
+    client.receive(1000);
+    rig.note("n", 1);
+    rig.answer(&client, ToMirror::Pong { nonce: &json!("x"), server_time_ms: 5 }.body());
+    rig.pump(&mut client);
+    let waiting = client.queue.waiting().len();
+    assert!(rig.type_in(&client, 0), "output waits");
+    rig.print(0, b"END");
+    rig.pump(&mut client);
+    let begun = waiting - waiting / OUTPUT_FRAME_BYTES_SLOWEST * OUTPUT_FRAME_BYTES_SLOWEST;
+    assert!(client.queue.waiting().len() < begun + 2000, "what had not begun to leave is taken back");
+    let seq = client.seq;
+    let frames = rig.deliver(&mut client);
+    let told: Vec<_> = frames.iter().map(|frame| &frame["type"]).collect();
+    assert_eq!(told, ["surfaceStdout", "pong", "notificationCreate", "surfaceStdout"], "and nothing is lost");
+    assert_eq!((client.seq, &frames[3]["snapshot"]), (seq + 4, &json!(true)));
+    let text = |client: &mut Client| {
+        client.emulators.get_mut(&format!("{:032x}", 0)).unwrap().screen.text(usize::MAX)
+    };
+    assert_eq!(text(&mut client).lines().count(), 24, "the screen alone");
+    assert!(text(&mut client).ends_with("END"));
+    let owed = rig.now + Duration::from_secs(1);
+    rig.wait(300);
+    rig.print(0, &LINE.repeat(1000));
+    assert!(rig.deliver(&mut client).iter().all(|frame| frame["snapshot"].is_null()), "what it asked for");
+    assert_eq!(rig.pump(&mut client), Pumped::Until(owed));
+    rig.now = owed;
+    assert_eq!(brief(&rig.deliver(&mut client))[0].split(' ').nth(1), Some("snapshot"));
+    assert_eq!(text(&mut client).lines().count(), 23 + SCROLLBACK);
+    assert_eq!(rig.pump(&mut client), Pumped::Waits);
+}
+
+#[test]
+fn who_types_beside_a_flood_does_not_wait_for_what_has_not_begun_to_leave() {
+    let (mut rig, mut client) = slow_link();
+    client.queue = Outbound::default(); // nothing is known of it
+    rig.print(0, &LINE.repeat(40_000));
+    rig.pump(&mut client);
+    client.at_speed(125_000, rig.now);
+    client.receive(1000);
+    assert!(client.queue.waiting().len() > 500_000, "queued before its speed was known");
+    assert!(rig.type_in(&client, 1));
+    rig.print(1, b"echo");
+    rig.pump(&mut client);
+    let frames = rig.deliver(&mut client);
+    assert_eq!(brief(&frames)[1], "4 echo", "behind the one that had begun to leave");
+    assert_eq!(client.emulators[&format!("{:032x}", 0)].seen.len(), LINE.len() * 40_000);
+}
+
+#[test]
+fn a_client_at_an_unknown_or_usual_speed_gets_every_byte_though_it_types() {
+    for bytes_a_second in [None, Some(100 << 20)] {
+        let (mut rig, mut client) = slow_link();
+        client.queue = Outbound::default();
+        bytes_a_second.into_iter().for_each(|bytes| client.at_speed(bytes, rig.now));
+        rig.print(0, &LINE.repeat(50_000));
+        rig.pump(&mut client);
+        client.receive(1000);
+        assert!(rig.type_in(&client, 0));
+        rig.deliver(&mut client);
+        assert_eq!(client.emulators[&format!("{:032x}", 0)].seen.len(), LINE.len() * 50_000);
+    }
+}
+
+#[test]
+fn who_types_while_much_is_replayed_sees_the_present_and_cleared_text_stays_away() {
+    let (mut rig, mut client) = slow_link();
+    let seq = client.seq;
+    rig.print(0, &LINE.repeat(40_000));
+    rig.note("n", 1);
+    rig.deliver(&mut client);
+    rig.print(1, b"secret");
+    rig.wait(50);
+    rig.deliver(&mut client);
+    rig.detach(&mut client);
+    let now = rig.now;
+    rig.shell(1).terminal.clear(true, now);
+    let id = client.session.clone();
+    client.go_back(seq);
+    rig.connect(&mut client, Some((&id, seq)));
+    client.at_speed(125_000, rig.now);
+    rig.pump(&mut client);
+    client.receive(10_000);
+    assert!(rig.type_in(&client, 0));
+    let before = client.seq;
+    let frames = rig.deliver(&mut client);
+    assert!(client.seq < before + 8, "{} frames of the replay", client.seq - before);
+    assert_eq!((&client.notes, &client.session), (&rig.notes, &id));
+    for frame in frames.iter().filter(|frame| frame["surfaceId"] == format!("{:032x}", 1)) {
+        let bytes = BASE64.decode(frame["bytes"].as_str().unwrap().as_bytes()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+    }
+}
+
 #[test]
 fn a_detached_session_costs_next_to_nothing() {
     let (mut rig, mut client) = (Rig::new(1 << 16), Client::new(1));
@@ -777,6 +924,8 @@ mod simulation {
         resumes: usize,
         replayed: usize,
         snapshots: usize,
+        /// Keys while output waited.
+        typed: usize,
         screens: usize,
     }
 
@@ -797,7 +946,7 @@ mod simulation {
                 rig.print(number, &output);
             }
             let who = dice.below(clients.len() as u64) as usize;
-            match dice.below(24) {
+            match dice.below(29) {
                 0 if live.len() < 6 => {
                     rig.create();
                 }
@@ -872,6 +1021,15 @@ mod simulation {
                         live.iter().for_each(|number| session.follow(*number, follows));
                     }
                 }
+                22 => {
+                    let bytes_a_second = [20_000, 5_000_000, 1 << 40][dice.below(3) as usize];
+                    clients[who].at_speed(bytes_a_second, rig.now);
+                }
+                23..=26 => {
+                    if let Some(number) = dice.one_of(&live).filter(|n| rig.shells.0[*n].is_some()) {
+                        tally.typed += usize::from(rig.type_in(&clients[who], number));
+                    }
+                }
                 _ => {}
             }
             for (client, original) in clients.iter_mut().zip(&mut originals) {
@@ -887,7 +1045,7 @@ mod simulation {
                         _ => original.clear(),
                     }
                 }
-                let bound = (2 << 20) + 2 * MIRROR_OUTPUT_FRAME_BYTES_MAX;
+                let bound = (2 << 20) + 2 * OUTPUT_FRAME_BYTES_MAX;
                 assert!(client.queue.waiting().len() <= bound, "a queue has a bound");
             }
         }
@@ -941,10 +1099,12 @@ mod simulation {
             total.resumes += tally.resumes;
             total.replayed += tally.replayed;
             total.snapshots += tally.snapshots;
+            total.typed += tally.typed;
             total.screens += tally.screens;
         }
         if seed.is_err() {
             assert!(total.hellos > 100 && total.resumes > total.hellos, "resumes mostly need no hello");
+            assert!(total.typed > 300);
             assert!(total.replayed > 500 && total.snapshots > 500 && total.screens > 200, "{total:?}");
         }
     }

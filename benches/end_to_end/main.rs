@@ -279,10 +279,6 @@ fn ctrl_c(bench: &mut Bench, servers: &Servers) {
             if matches!(subject, Subject::Bare | Subject::Relay) && bytes_a_second.is_some() {
                 continue;
             }
-            // The mirror's frames hold a whole batch, megabytes of a flood: half a minute for each answer.
-            if subject == Subject::WharfMirror && receive_bytes.is_some() {
-                continue;
-            }
             let script = format!("stty -echo; PS1='{PROMPT} ' exec sh -i");
             let Some(mut line) = servers.line(subject, &script, receive_bytes) else { continue };
             line.read_until(PROMPT.as_bytes());

@@ -75,7 +75,7 @@ impl Place {
         self.surfaces.iter().find(|(number, _)| *number == surface).map(|(_, position)| *position)
     }
 
-    fn position_mut(&mut self, surface: usize) -> Option<&mut u64> {
+    pub(super) fn position_mut(&mut self, surface: usize) -> Option<&mut u64> {
         self.surfaces.iter_mut().find(|(number, _)| *number == surface).map(|(_, position)| position)
     }
 

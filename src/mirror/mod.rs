@@ -22,19 +22,34 @@ use crate::limits::{MIRROR_DETACHED_MAX, MIRROR_SESSIONS_MAX};
 pub trait Frames {
     /// Whether nothing more should be put.
     fn is_full(&self) -> bool;
+    /// Counts as full until little waits.
+    fn wait_for_low(&mut self);
+    /// Bytes that wait in it.
+    fn waiting(&self) -> usize;
+    /// Whether so many are more than whoever types should have in front of the answer. False while nobody
+    /// knows how fast the socket is.
+    fn is_long(&self, bytes: u64) -> bool;
+    /// Whether the socket is too slow for the scrollback to come with every snapshot.
+    fn is_slow(&self) -> bool;
+    /// How much output the next frame may carry.
+    fn frame_bytes_max(&self) -> usize;
+    /// Takes back all frames after frame `seq` of which nothing has left, and says which was the first.
+    fn take_back(&mut self, seq: u64) -> Option<u64>;
     /// The first frame of a session; its seq is 0. `settings` and `snapshot` are JSON.
     fn hello(&mut self, session_id: &str, settings: &str, snapshot: &str);
     /// A frame whose body is rendered, but for its seq.
     fn text(&mut self, seq: u64, body: &[u8]);
     /// Output of a surface after byte `from` of its stream.
     fn output(&mut self, seq: u64, number: usize, surface_id: &str, from: u64, parts: [&[u8]; 2]);
-    /// What makes a fresh emulator equal to the surface's screen. `shown`: the client's emulator has shown
-    /// something of it, perhaps half a sequence. Returns the bytes before they were encoded.
+    /// What makes a fresh emulator equal to the surface's screen, with at most `lines` of its scrollback.
+    /// `shown`: the client's emulator has shown something of it, perhaps half a sequence. Returns the bytes
+    /// before they were encoded.
     fn snapshot(
         &mut self,
         seq: u64,
         number: usize,
         surface: &mut Surface<'_>,
+        lines: usize,
         shown: bool,
         now: Instant,
     ) -> usize;

@@ -8,7 +8,7 @@ use super::control::{About, Control, ControlStream};
 use super::log::{CLEARED, Change, Entry, Log, NEVER_SHOWN, Place};
 use super::surfaces::{Surface, Surfaces};
 use crate::flow::cut;
-use crate::limits::{MIRROR_ANSWERS_BYTES_MAX, MIRROR_OUTPUT_FRAME_BYTES_MAX};
+use crate::limits::{MIRROR_ANSWERS_BYTES_MAX, PRESENT_BYTES, PRESENT_REST, SCROLLBACK_REST};
 
 /// How far a session got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,11 @@ enum Stop {
 /// A resume puts a cursor into the log. Frames are made again from the streams, exactly as they were; at the
 /// first that cannot be, because its stream has forgotten those bytes, the session as a whole goes back to
 /// that place, and what follows is told as if it had never been.
+///
+/// Over a link that was measured to be slow, who types sees the present: frames that have not begun to leave
+/// are taken back in the same way, and while more of that surface's output waits than the client takes in
+/// [`PRESENT_TIME`](crate::limits::PRESENT_TIME), a snapshot without scrollback comes in its place. The
+/// scrollback follows in a snapshot of its own when the flood is over.
 pub struct Session {
     /// 128 random bits in hex; empty until it has been greeted.
     id: String,
@@ -55,6 +60,19 @@ pub struct Session {
     turn: usize,
     /// Surfaces whose metadata it does not want.
     unfollowed: Vec<usize>,
+    /// Where its client last typed while output waited; until it has all of that surface.
+    typed: Option<Typed>,
+    /// Surfaces that were shown without their scrollback, and since when nothing of them was lost or typed.
+    owed: Vec<(usize, Instant)>,
+}
+
+struct Typed {
+    surface: usize,
+    at: Instant,
+    /// What had not begun to leave has been taken back. Once: other surfaces have their turn, too.
+    made_way: bool,
+    /// All that the surface had printed was in the queue when it was last pumped.
+    had_all: bool,
 }
 
 impl Session {
@@ -71,6 +89,8 @@ impl Session {
             answers_bytes: 0,
             turn: 0,
             unfollowed: Vec::new(),
+            typed: None,
+            owed: Vec::new(),
         }
     }
 
@@ -113,6 +133,26 @@ impl Session {
         self.answers.push_back(body);
     }
 
+    /// Its client typed into this surface, which has printed `head` bytes, while so many waited in its queue.
+    /// True when that is in front of the answer: pump, since some may be skipped.
+    pub fn typed(&mut self, surface: usize, head: u64, waiting: usize, now: Instant) -> bool {
+        self.owed.iter_mut().filter(|(owed, _)| *owed == surface).for_each(|(_, since)| *since = now);
+        let waits = waiting > PRESENT_BYTES || !self.has_all(surface, head);
+        if waits {
+            self.typed = Some(Typed { surface, at: now, made_way: false, had_all: false });
+        }
+        waits
+    }
+
+    /// Whether output waits in front of the answer to what its client typed.
+    pub fn is_typing(&self) -> bool {
+        self.typed.is_some()
+    }
+
+    fn has_all(&self, surface: usize, head: u64) -> bool {
+        self.replay.is_none() && self.log.head.position(surface) == Some(head)
+    }
+
     /// It begins (again), with everything up to now in its hello: `control` is the head of the control
     /// frames, and each of the surfaces gets a snapshot.
     pub(super) fn greet(&mut self, id: String, control: u64, surfaces: &[usize]) {
@@ -122,6 +162,8 @@ impl Session {
         self.replay = None;
         self.skipped = 0;
         self.unfollowed.clear();
+        self.typed = None;
+        self.owed.clear();
     }
 
     /// Its client has everything up to frame `seq`. False when the log does not reach there.
@@ -137,6 +179,7 @@ impl Session {
     pub(super) fn detach(&mut self, now: Instant) {
         self.detached_at = Some(now);
         self.replay = None;
+        self.typed = None;
         self.drop_answers();
         self.log.shrink();
     }
@@ -157,7 +200,14 @@ impl Session {
         if self.id.is_empty() {
             return Pumped::NeedsHello;
         }
-        match self.tell(control, surfaces, out, now) {
+        self.make_way(surfaces, out, now);
+        let told = self.tell(control, surfaces, out, now);
+        if let Some(Typed { surface: number, .. }) = self.typed {
+            let head = surfaces.surface(number).map(|surface| surface.terminal.stream().head());
+            let has_all = head.is_none_or(|head| self.has_all(number, head));
+            self.typed.iter_mut().for_each(|typed| typed.had_all = has_all);
+        }
+        match told {
             Ok(None) | Err(Stop::QueueFull) => Pumped::Waits,
             Ok(Some(at)) => Pumped::Until(at),
             Err(Stop::Forgotten) => {
@@ -165,6 +215,53 @@ impl Session {
                 Pumped::NeedsHello
             }
         }
+    }
+
+    /// What has not begun to leave is taken back when it is much, and the surface that was typed into is first.
+    fn make_way(&mut self, surfaces: &mut impl Surfaces, out: &mut impl Frames, now: Instant) {
+        self.typed.take_if(|typed| typed.had_all && typed.at + PRESENT_REST <= now);
+        let place = self.replay.as_ref().unwrap_or(&self.log.head);
+        let Some(typed) = self.typed.as_mut().filter(|typed| !typed.made_way) else { return };
+        let (Some(surface), Some(cursor)) = (surfaces.surface(typed.surface), place.position(typed.surface))
+        else {
+            return;
+        };
+        let behind = surface.terminal.stream().head().saturating_sub(cursor);
+        if !out.is_long(out.waiting() as u64 + behind) {
+            return;
+        }
+        typed.made_way = true;
+        let number = typed.surface;
+        let first = out.take_back(self.log.front.seq).map(|seq| seq - 1);
+        if let Some(place) =
+            first.or(self.replay.as_ref().map(|place| place.seq)).and_then(|seq| self.log.place(seq))
+        {
+            self.go_back(place, surfaces, now);
+        }
+        let index = self.log.head.surfaces.iter().position(|(other, _)| *other == number);
+        self.turn = index.unwrap_or(self.turn);
+    }
+
+    /// What was told after `place` will be told anew.
+    fn go_back(&mut self, mut place: Place, surfaces: &mut impl Surfaces, now: Instant) {
+        let (mut at, mut answers) = (place.clone(), VecDeque::new());
+        while let Some((entry, len)) = self.log.after(&at) {
+            match entry {
+                Entry::Answer(body) => {
+                    self.answers_bytes += body.len();
+                    answers.push_back(body.into());
+                }
+                Entry::Snapshot { surface, .. } => self.owed.push((surface, now)),
+                Entry::Output { .. } | Entry::Control { .. } => {}
+            }
+            at.pass(&entry, len);
+        }
+        answers.append(&mut self.answers);
+        self.answers = answers;
+        mark_cleared(&mut place, surfaces);
+        self.log.rewind(place);
+        self.replay = None;
+        self.skipped = 0;
     }
 
     /// What was sent before, what is the session's own, what has happened, what was printed.
@@ -332,6 +429,17 @@ impl Session {
                 has_room(out)?;
                 self.turn = at + 1;
                 self.tell_surface(number, &mut surface, end, out, now)?;
+            } else if cursor == head
+                && let Some((_, since)) = self.owed.iter().find(|(owed, _)| *owed == number)
+            {
+                let rested = *since + SCROLLBACK_REST;
+                if rested > now {
+                    until = until.into_iter().chain([rested]).min();
+                    continue;
+                }
+                has_room(out)?;
+                self.log.head.position_mut(number).into_iter().for_each(|position| *position = CLEARED);
+                self.tell_surface(number, &mut surface, end, out, now)?;
             }
         }
         self.turn = 0;
@@ -353,15 +461,27 @@ impl Session {
             has_room(out)?;
             let seq = self.log.head.seq + 1;
             let stream = surface.terminal.stream();
-            let entry = match stream.between(from, end) {
+            let skips = self.typed.as_ref().is_some_and(|typed| typed.surface == number)
+                && out.is_long(stream.head().saturating_sub(from));
+            let entry = match stream.between(from, end).filter(|_| !skips) {
                 Some(parts) => {
-                    let parts = cut(parts, MIRROR_OUTPUT_FRAME_BYTES_MAX);
+                    let parts = cut(parts, out.frame_bytes_max());
                     out.output(seq, number, surface.id, from, parts);
                     Entry::Output { surface: number, bytes: parts[0].len() + parts[1].len() }
                 }
                 None => {
+                    if skips {
+                        // The later the screen is drawn, the more it shows.
+                        out.wait_for_low();
+                        has_room(out)?;
+                    }
                     let position = stream.head();
-                    let bytes = out.snapshot(seq, number, surface, from != NEVER_SHOWN, now);
+                    // A flood is not told twice: where the scrollback would hold it up, it comes later.
+                    let is_brief = from < CLEARED && out.is_slow();
+                    self.owed.retain(|(owed, _)| *owed != number);
+                    self.owed.extend(is_brief.then_some((number, now)));
+                    let lines = if is_brief { 0 } else { usize::MAX };
+                    let bytes = out.snapshot(seq, number, surface, lines, from != NEVER_SHOWN, now);
                     Entry::Snapshot { surface: number, position, bytes }
                 }
             };

@@ -18,7 +18,7 @@ use crate::mirror::Ticket;
 use crate::os::listen::{self, Peer, Stream};
 use crate::terminal::ClientFrame;
 use crate::wire::http::{RequestReader, Stage};
-use crate::wire::mirror_frames::FrameNumber;
+use crate::wire::mirror_frames::{FrameNumber, Queued};
 use crate::wire::websocket::Codec;
 
 /// A connection. Its slot is freed only by `bury`.
@@ -107,6 +107,7 @@ pub(super) struct TerminalSocket {
 pub(super) struct MirrorSocket {
     pub(super) ticket: Ticket,
     pub(super) codec: Codec,
+    pub(super) queued: Queued,
     pub(super) frames: TokenBucket,
     /// The next frame is paid for.
     pub(super) may_hear: bool,

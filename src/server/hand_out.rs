@@ -116,8 +116,15 @@ impl Server {
         }
         if connection.outbound.link.took(bytes, !connection.blocked, now) {
             connection.adapt();
-            if matches!(&connection.phase, Phase::Terminal(socket) if socket.reader.is_typing()) {
-                self.work.thirsty.push(key); // now that its speed is known, it may skip some
+            let may_skip = match &connection.phase {
+                Phase::Terminal(socket) => socket.reader.is_typing(),
+                Phase::Mirror(socket) => {
+                    self.mirror.session(socket.ticket).is_some_and(|session| session.is_typing())
+                }
+                _ => false,
+            };
+            if may_skip {
+                self.work.thirsty.push(key); // now that its speed is known
             }
         }
         if connection.outbound.is_empty() {

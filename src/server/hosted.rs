@@ -9,6 +9,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
 use super::mirror_socket::tell;
+use super::reader::Owed;
 use super::sideband::Channels;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
@@ -49,6 +50,8 @@ pub(super) struct Hosted {
     attended_told: bool,
     /// Sockets that are not read until the input queue has drained.
     pub(super) senders: Vec<Key>,
+    /// Readers that left, and what they may still lack.
+    pub(super) owed: Owed,
     /// The master may hold bytes that we have not read.
     pub(super) unread: bool,
     /// The last slave was closed; what was written before may still have to be read.
@@ -118,6 +121,7 @@ impl Hosted {
             attached: Vec::new(),
             attended_told: false,
             senders: Vec::new(),
+            owed: Owed::default(),
             unread: false,
             end_heard: false,
             hung_up: false,

@@ -15,7 +15,9 @@ use crate::mirror::{About, Mirror, Pumped, Surface, Surfaces};
 use crate::terminal::{Act, After};
 use crate::wire::control::parse_panel_event;
 use crate::wire::http::Reject;
-use crate::wire::mirror_frames::{FrameNumber, FromMirror, MirrorError, ToMirror, Writer, parse_mirror};
+use crate::wire::mirror_frames::{
+    FrameNumber, FromMirror, MirrorError, Queued, ToMirror, Writer, parse_mirror,
+};
 use crate::wire::rest::surface_json;
 use crate::wire::sideband::put_event;
 use crate::wire::websocket::Codec;
@@ -46,6 +48,7 @@ impl Server {
             *phase = Phase::Mirror(MirrorSocket {
                 ticket: opened.ticket,
                 codec: Codec::server(MIRROR_MESSAGE_BYTES_MAX),
+                queued: Queued::default(),
                 frames: TokenBucket::new(MIRROR_FRAMES_PER_SECOND),
                 may_hear: false,
                 resting_until: None,
@@ -129,7 +132,8 @@ impl Server {
             socket.due = false;
             let ticket = socket.ticket;
             outbound.adopt(&mut self.spare);
-            let mut out = Writer { queue: outbound, encoded: &mut self.mirror_encoded };
+            let encoded = &mut self.mirror_encoded;
+            let mut out = Writer { queue: outbound, queued: &mut socket.queued, encoded };
             match self.mirror.pump(ticket, &mut self.terminals, &mut out, now) {
                 Pumped::Waits => break,
                 Pumped::Until(at) => {
@@ -154,8 +158,13 @@ impl Server {
             }
             let (settings, snapshot) = self.hello_json();
             let surfaces: Vec<usize> = self.terminals.iter().map(|(key, _)| key.number()).collect();
-            let Some(connection) = self.connections.get_mut(key) else { return };
-            let mut out = Writer { queue: &mut connection.outbound, encoded: &mut self.mirror_encoded };
+            let Some(Connection { phase: Phase::Mirror(socket), outbound, .. }) =
+                self.connections.get_mut(key)
+            else {
+                return;
+            };
+            let encoded = &mut self.mirror_encoded;
+            let mut out = Writer { queue: outbound, queued: &mut socket.queued, encoded };
             self.mirror.greet(ticket, id, &surfaces, (&settings, &snapshot), &mut out);
         }
         if self.connections.get(key).is_some_and(|connection| !connection.outbound.is_empty()) {
@@ -321,8 +330,10 @@ impl Server {
             true => hosted.terminal.type_as(&client, key.number(), &input.bytes, input.claim),
             false => After::Nothing,
         };
+        let head = hosted.terminal.stream().head();
         if is_new && input.claim {
             self.around.auto_continue.human_typed(&id);
+            self.mirror_typed(key, input.terminal, head, now);
         }
         if let Some(FrameNumber { client_seq, .. }) = number {
             self.mirror_answer(key, ToMirror::Ack { surface_id: &id, client_seq });
@@ -332,6 +343,16 @@ impl Server {
             After::Nothing | After::HangUp | After::Clear => self.terminal_changed(input.terminal, now),
         }
         true
+    }
+
+    /// A person typed: what waits in front of the answer over a slow link may be skipped.
+    fn mirror_typed(&mut self, key: Key, terminal: Key, head: u64, now: Instant) {
+        if let Some(Connection { phase: Phase::Mirror(socket), outbound, .. }) = self.connections.get_mut(key)
+            && let Some(session) = self.mirror.session(socket.ticket)
+            && session.typed(terminal.number(), head, outbound.waiting().len(), now)
+        {
+            self.mirror_due(key);
+        }
     }
 
     /// A person did this to a panel: it changes for everyone.

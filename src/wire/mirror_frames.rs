@@ -4,6 +4,7 @@
 //!
 //! Client frames as text to values; server frames as values to whole websocket frames in the caller's buffer.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::flow::Outbound;
 use crate::limits::{
     CLIENT_ID_BYTES_MAX, MIRROR_COLS, MIRROR_ENCODED_BYTES_MAX, MIRROR_ENCODED_MAX, MIRROR_FRAME_BYTES_MAX,
     MIRROR_NONCE_BYTES_MAX, MIRROR_ROWS, MIRROR_STDIN_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX,
+    PRESENT_BYTES, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_TIME,
 };
 use crate::mirror::{Frames, Surface};
 use crate::terminal::GridSize;
@@ -424,7 +426,7 @@ pub struct Encoded {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Output { number: usize, from: u64, bytes: usize },
-    Snapshot { number: usize, head: u64, size: GridSize, shown: bool },
+    Snapshot { number: usize, head: u64, size: GridSize, lines: usize, shown: bool },
 }
 
 impl Encoded {
@@ -471,10 +473,30 @@ fn put_base64([first, second]: [&[u8]; 2], out: &mut Vec<u8>) {
     }
 }
 
+/// Frames whose memory is kept while none wait.
+const QUEUED_SPARE: usize = 16;
+
+/// Frames of a session in one socket's queue that have not left whole, oldest first: their seq and places.
+pub type Queued = VecDeque<(u64, Range<u64>)>;
+
+fn put(queue: &mut Outbound, queued: &mut Queued, seq: u64, parts: &[&[u8]]) {
+    let Range { start: taken, end: place } = queue.places();
+    while queued.front().is_some_and(|(_, places)| places.end <= taken) {
+        queued.pop_front();
+    }
+    if queued.is_empty() {
+        queued.shrink_to(QUEUED_SPARE);
+    }
+    queue.put(|out| put_text(parts, out));
+    queued.push_back((seq, place..queue.places().end));
+}
+
 /// One socket's queue as a session writes to it.
 pub struct Writer<'a> {
     /// The queue.
     pub queue: &'a mut Outbound,
+    /// The frames in it.
+    pub queued: &'a mut Queued,
     /// What other sessions had encoded.
     pub encoded: &'a mut Encoded,
 }
@@ -484,19 +506,55 @@ impl Frames for Writer<'_> {
         self.queue.is_full()
     }
 
+    fn wait_for_low(&mut self) {
+        self.queue.wait_for_low();
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.waiting().len()
+    }
+
+    fn is_long(&self, bytes: u64) -> bool {
+        let soon = self.queue.link.bytes_in(PRESENT_TIME);
+        soon.is_some_and(|soon| bytes > soon.max(PRESENT_BYTES) as u64)
+    }
+
+    fn is_slow(&self) -> bool {
+        let bytes = self.queue.link.bytes_in(SCROLLBACK_TIME);
+        bytes.is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL)
+    }
+
+    fn frame_bytes_max(&self) -> usize {
+        self.queue.frame_bytes_max() / 4 * 3
+    }
+
+    fn take_back(&mut self, seq: u64) -> Option<u64> {
+        let mut first = None;
+        while let Some((queued, places)) = self.queued.pop_back() {
+            if queued <= seq || places.start < self.queue.places().start {
+                self.queued.push_back((queued, places));
+                break;
+            }
+            self.queue.take_back(places);
+            first = Some(queued);
+        }
+        first
+    }
+
     fn hello(&mut self, session_id: &str, settings: &str, snapshot: &str) {
         let front =
             format!(r#"{{"type":"hello","sessionId":"{session_id}","seq":0,"version":{VERSION},"settings":"#);
         let parts = [&front, settings, r#","snapshot":"#, snapshot, "}"].map(str::as_bytes);
-        self.queue.put(|out| put_text(&parts, out));
+        self.queued.clear();
+        put(self.queue, self.queued, 0, &parts);
     }
 
     fn text(&mut self, seq: u64, body: &[u8]) {
         let kind = memchr::memchr(b'"', body).map_or(body.len(), |at| at + 1);
         let (kind, fields) = body.split_at(kind);
-        let seq = seq.to_string();
-        let parts = [br#"{"type":""#, kind, br#","seq":"#, seq.as_bytes(), fields];
-        self.queue.put(|out| put_text(&parts, out));
+        let digits = seq.to_string();
+        let parts = [br#"{"type":""#, kind, br#","seq":"#, digits.as_bytes(), fields];
+        put(self.queue, self.queued, seq, &parts);
     }
 
     fn output(&mut self, seq: u64, number: usize, surface_id: &str, from: u64, parts: [&[u8]; 2]) {
@@ -510,15 +568,16 @@ impl Frames for Writer<'_> {
         seq: u64,
         number: usize,
         surface: &mut Surface<'_>,
+        lines: usize,
         shown: bool,
         now: Instant,
     ) -> usize {
         let (head, size) = (surface.terminal.stream().head(), surface.terminal.size());
-        let what = What::Snapshot { number, head, size, shown };
+        let what = What::Snapshot { number, head, size, lines, shown };
         let range = self.encoded.find(what).unwrap_or_else(|| {
             let mut reset = Vec::new();
             reset.extend(shown.then_some(CANCEL));
-            surface.terminal.screen(now).put_reset(&mut reset);
+            surface.terminal.screen(now).put_vt(lines, &mut reset);
             self.encoded.add(what, [&reset, &[]])
         });
         let bytes = range.len() / 4 * 3;
@@ -531,18 +590,17 @@ impl Frames for Writer<'_> {
 
 impl Writer<'_> {
     fn stdout(&mut self, seq: u64, surface_id: &str, text: Range<usize>, back: &[u8]) {
-        let Writer { queue, encoded } = self;
-        let seq = seq.to_string();
+        let digits = seq.to_string();
         let parts = [
             br#"{"type":"surfaceStdout","seq":"#,
-            seq.as_bytes(),
+            digits.as_bytes(),
             br#","surfaceId":""#,
             surface_id.as_bytes(),
             br#"","bytes":""#,
-            &encoded.text[text],
+            &self.encoded.text[text],
             back,
         ];
-        queue.put(|out| put_text(&parts, out));
+        put(self.queue, self.queued, seq, &parts);
     }
 }
 
@@ -786,7 +844,8 @@ mod tests {
 
     fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
         let mut queue = Outbound::default();
-        write(&mut Writer { queue: &mut queue, encoded: &mut Encoded::default() });
+        let (queued, encoded) = (&mut Queued::default(), &mut Encoded::default());
+        write(&mut Writer { queue: &mut queue, queued, encoded });
         let texts = texts(&queue);
         assert_eq!(texts.len(), 1);
         texts[0].clone()
@@ -844,7 +903,7 @@ mod tests {
         for (shown, start) in [(false, &b"\x1bc"[..]), (true, b"\x18\x1bc")] {
             let mut surface = Surface { id: "s1", terminal: &mut terminal, batch: &mut batch };
             let text = written(|out| {
-                assert!(out.snapshot(3, 0, &mut surface, shown, now) > 6);
+                assert!(out.snapshot(3, 0, &mut surface, usize::MAX, shown, now) > 6);
             });
             let frame: Value = serde_json::from_str(&text).unwrap();
             let bytes = BASE64.decode(frame["bytes"].as_str().unwrap().as_bytes()).unwrap();
@@ -863,7 +922,8 @@ mod tests {
         let mut queue = Outbound::default();
         for session in 0..3u64 {
             for number in 0..5 {
-                let mut out = Writer { queue: &mut queue, encoded: &mut encoded };
+                let queued = &mut Queued::default();
+                let mut out = Writer { queue: &mut queue, queued, encoded: &mut encoded };
                 out.output(session, number, "s", 100, [b"abc", b""]);
             }
             assert_eq!((encoded.batches.len(), encoded.text.len()), (5, 20));
@@ -871,7 +931,8 @@ mod tests {
         assert_eq!(texts(&queue).len(), 15);
         for from in 0..5000 {
             let mut queue = Outbound::default();
-            let mut out = Writer { queue: &mut queue, encoded: &mut encoded };
+            let queued = &mut Queued::default();
+            let mut out = Writer { queue: &mut queue, queued, encoded: &mut encoded };
             out.output(1, 1, "s", from, [&[7; 9000], b""]);
             assert!(encoded.batches.len() <= MIRROR_ENCODED_MAX);
             assert!(encoded.text.len() <= MIRROR_ENCODED_BYTES_MAX + 12_000);

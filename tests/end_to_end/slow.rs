@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use data_encoding::BASE64;
+
 use crate::harness::*;
+use crate::mirror::Mirror;
 
 /// How long the slow client stands still: `WHARF_LONG=1` for the whole minute of the contract.
 fn standstill() -> Duration {
@@ -145,15 +148,29 @@ fn a_stalled_client_is_still_answered_when_it_reads_again() {
     assert!(slow.resets <= 1);
 }
 
-/// A client that takes 128 KiB a second, with little room on the way.
-fn attach_slowly(server: &Server, terminal: &Terminal, protocol: u8) -> Client {
+/// Little room on the way to the server.
+fn dial_narrowly(server: &Server) -> Stream {
     use socket2::{Domain, Socket, Type};
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(8 << 10).unwrap();
     socket.connect(&server.addr().into()).unwrap();
-    let mut client = Client::attach(Stream::Tcp(socket.into()), None, terminal, 0, protocol);
-    client.socket.pace = Some((512, Duration::from_millis(4)));
+    Stream::Tcp(socket.into())
+}
+
+/// 128 KiB a second: so many bytes, and a rest before each.
+const SLOWLY: Option<(usize, Duration)> = Some((512, Duration::from_millis(4)));
+
+fn attach_slowly(server: &Server, terminal: &Terminal, protocol: u8) -> Client {
+    let mut client = Client::attach(dial_narrowly(server), None, terminal, 0, protocol);
+    client.socket.pace = SLOWLY;
     client
+}
+
+fn mirror_slowly(server: &Server) -> Mirror {
+    let socket = WebSocket::open(dial_narrowly(server), "/ws", &[]).expect("no token is needed");
+    let mut mirror = Mirror::greeted(socket);
+    mirror.socket.pace = SLOWLY;
+    mirror
 }
 
 #[test]
@@ -174,7 +191,10 @@ fn typing_over_a_slow_link_shows_the_present() {
         client.expect("END");
         let in_front = client.socket.taken - before;
         assert!(in_front < 64 << 10, "{in_front} bytes came before the end of the flood");
-        // The scrollback comes when there is time for it.
+        // The scrollback comes when there is time for it, also to who was cut off meanwhile.
+        if protocol == 2 {
+            assert!(client.reconnect(server.dial()));
+        }
         let resets = client.resets;
         client.until("the whole", |frame| matches!(frame, Frame::Output { reset: true, .. }));
         assert_eq!(client.resets, resets + 1);
@@ -198,4 +218,52 @@ fn who_only_watches_over_a_slow_link_gets_every_byte_while_the_server_has_them()
         assert_eq!(client.resets, 0);
         assert!(client.text() == format!("ready{}", lines(1, 100_000)));
     }
+}
+
+#[test]
+fn typing_in_the_mirror_over_a_slow_link_shows_the_present() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    // Somebody else's flood shares the link.
+    let other = server.make(80, 24, sh("stty -echo; read x; yes other"));
+    let script = "stty -echo; trap : INT; printf ready; read x; yes; echo; echo END; read x";
+    for floods in [1, 2] {
+        let terminal = server.make(80, 24, sh(script));
+        let mut mirror = mirror_slowly(&server);
+        mirror.expect(&terminal, "ready");
+        if floods == 2 {
+            mirror.type_in(&other, "\n");
+        }
+        mirror.type_in(&terminal, "\n");
+        while mirror.socket.taken < 256 << 10 {
+            mirror.next();
+        }
+        let before = mirror.socket.taken;
+        mirror.frames.clear();
+        mirror.type_in(&terminal, "\u{3}");
+        mirror.expect(&terminal, "END");
+        let in_front = mirror.socket.taken - before;
+        assert!(in_front < 64 << 10, "{in_front} bytes came before the end of {floods} floods");
+        mirror.frames.clear();
+        mirror.expect(&terminal, &"y\r\n".repeat(900));
+        mirror.expect(&terminal, "END");
+        println!("{floods} floods: {in_front} bytes in front, the scrollback in time");
+    }
+}
+
+#[test]
+fn who_only_watches_in_the_mirror_over_a_slow_link_gets_every_byte_while_the_server_has_them() {
+    let _alone = alone();
+    let server = Server::start(&[]);
+    let terminal = server.make(80, 24, sh("stty -echo; printf ready; read x; seq 1 100000; read x"));
+    let mut mirror = mirror_slowly(&server);
+    mirror.expect(&terminal, "ready");
+    mirror.frames.clear();
+    mirror.type_in(&terminal, "\n");
+    while !mirror.frames.last().is_some_and(|frame| {
+        BASE64.decode(frame["bytes"].as_str().unwrap().as_bytes()).unwrap().ends_with(b"\n100000\r\n")
+    }) {
+        mirror.next();
+    }
+    assert!(mirror.shown(&terminal) == lines(1, 100_000));
 }

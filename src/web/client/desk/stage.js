@@ -45,6 +45,11 @@ export class Stage {
     return this.#screenOf(this.#desk.view.focused)?.files ?? null;
   }
 
+  /** A surface's Screen; null before it was first shown. */
+  screenOf(surfaceId) {
+    return this.#screens.get(surfaceId)?.screen ?? null;
+  }
+
   /** The layer over a surface's terminal, for panels; null while that has no pane on the screen. */
   layerOf(surfaceId) {
     const row = this.#desk.rowOfSurface(surfaceId);

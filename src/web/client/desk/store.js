@@ -41,7 +41,9 @@ export function reduce(state, frame) {
     case "panelUpdate": {
       const panels = state.panels.get(frame.surfaceId) ?? new Map();
       const panel = frame.type === "panelCreate" ? frame.panel : { ...panels.get(frame.id), ...frame.panel };
-      return { ...state, panels: withEntry(state.panels, frame.surfaceId, withEntry(panels, frame.id, panel)) };
+      // One that is made again comes to the top.
+      const others = frame.type === "panelCreate" ? without(panels, frame.id) : panels;
+      return { ...state, panels: withEntry(state.panels, frame.surfaceId, withEntry(others, frame.id, panel)) };
     }
     case "panelClear": {
       const panels = state.panels.get(frame.surfaceId);
