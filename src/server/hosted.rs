@@ -46,6 +46,8 @@ pub(super) struct Hosted {
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
     pub(super) attached: Vec<Key>,
+    /// What the mirror knows of whether clients answer its program's queries.
+    attended_told: bool,
     /// Sockets that are not read until the input queue has drained.
     pub(super) senders: Vec<Key>,
     /// Readers that left, and what they may still lack.
@@ -117,6 +119,7 @@ impl Hosted {
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),
+            attended_told: false,
             senders: Vec::new(),
             owed: Owed::default(),
             unread: false,
@@ -204,6 +207,7 @@ impl Hosted {
             signal: exit.and_then(|exit| exit.signal),
             created_at_ms: self.created_ms,
             attached: self.attached.len() + mirrors,
+            attended: self.attended_told,
             agent_owned: self.is_agent_owned(),
             last_activity_ms: self.activity_ms,
         }
@@ -268,6 +272,12 @@ impl Server {
     /// Something of the terminal changed besides its output: its size, its input, what it waits for.
     pub(super) fn terminal_changed(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let attended = hosted.terminal.is_attended();
+        if std::mem::replace(&mut hosted.attended_told, attended) != attended {
+            let about = About::Attended { surface: key.number(), position: hosted.terminal.stream().head() };
+            let told = ToMirror::SurfaceAttend { surface_id: &hosted.id, attended };
+            tell(&mut self.mirror, &mut self.work, about, told);
+        }
         if let Some(size) = hosted.terminal.resize_due(now) {
             self.resized(key, size, now);
         }

@@ -34,6 +34,7 @@ impl Server {
         self.ask_connection(key);
         // What the program asked before is answered by the screen; what it asks from now on, by clients.
         self.terminal_grew(terminal, now);
+        self.terminal_changed(terminal, now);
         self.pump(key, now);
     }
 

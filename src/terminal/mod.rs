@@ -227,6 +227,11 @@ impl Terminal {
         }
     }
 
+    /// Whether somebody is there to answer what the program asks.
+    pub fn is_attended(&self) -> bool {
+        self.attended
+    }
+
     /// Whether this client shows it and its size is the one that the terminal has.
     pub fn is_sized_by(&self, id: &str) -> bool {
         self.claim.wanted().is_some() && self.claim.may_answer(id)

@@ -146,18 +146,28 @@ while True:
         mirror.resize(&terminal, 90, 30);
         mirror.settle();
     }
+    let attended = mirrors[0].until("surfaceAttend");
+    assert_eq!((&attended["surfaceId"], &attended["attended"]), (&json!(terminal.id), &json!(true)));
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["surfaces"][0]["attended"], true);
     assert_eq!(answer(&mut mirrors), "\u{1b}[?101c", "the first that shows it");
     mirrors[1].send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
     mirrors[1].settle();
     assert_eq!(answer(&mut mirrors), "\u{1b}[?102c", "the next");
     mirrors[2].send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
     mirrors[2].settle();
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], false);
     assert_eq!(answer(&mut mirrors), of_server, "nobody again");
     mirrors[0].resize(&terminal, 90, 30);
     mirrors[0].settle();
     drop(mirrors.remove(0));
     eventually("it has left", || server.describe(&terminal)["attached"] == 2);
     assert_eq!(answer(&mut mirrors), of_server, "nor after who showed it has left");
+    // A client of the terminal protocol is there to answer, shown or not.
+    mirrors[0].settle();
+    let client = server.attach(&terminal, 2);
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], true);
+    drop(client);
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], false);
 }
 
 #[test]

@@ -261,7 +261,8 @@ fn who_only_watches_in_the_mirror_over_a_slow_link_gets_every_byte_while_the_ser
     mirror.frames.clear();
     mirror.type_in(&terminal, "\n");
     while !mirror.frames.last().is_some_and(|frame| {
-        BASE64.decode(frame["bytes"].as_str().unwrap().as_bytes()).unwrap().ends_with(b"\n100000\r\n")
+        let bytes = frame["bytes"].as_str().unwrap_or_default();
+        BASE64.decode(bytes.as_bytes()).unwrap().ends_with(b"\n100000\r\n")
     }) {
         mirror.next();
     }

@@ -79,7 +79,8 @@ export class Stage {
         const bytes = fromBase64(frame.bytes);
         const screen = this.#of(frame.surfaceId);
         if (frame.snapshot) screen.snapshot({ cols: frame.cols, rows: frame.rows }, bytes);
-        else screen.output(bytes, history);
+        // Until it is said that clients answer, the server does.
+        else screen.output(bytes, history || !this.#desk.state.surfaces.get(frame.surfaceId)?.attended);
         if (this.#unparsed() > UNPARSED_BYTES_HIGH) this.#desk.link.hold();
         return;
       }

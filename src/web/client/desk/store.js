@@ -27,6 +27,8 @@ export function reduce(state, frame) {
       return { ...state, surfaces: withEntry(state.surfaces, frame.surface.surfaceId, frame.surface) };
     case "surfaceResize":
       return surface(state, frame.surfaceId, { cols: frame.cols, rows: frame.rows });
+    case "surfaceAttend":
+      return surface(state, frame.surfaceId, { attended: frame.attended });
     case "surfaceStdout":
       return frame.snapshot ? surface(state, frame.surfaceId, { cols: frame.cols, rows: frame.rows }) : state;
     case "surfaceExit":
