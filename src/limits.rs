@@ -38,8 +38,9 @@ pub const SCREEN_REST_AFTER: Duration = Duration::from_secs(5);
 pub const INPUT_BYTES_MAX: usize = 1 << 20;
 /// Sizes arrive in bursts while a window is dragged; the PTY hears at most one in this time.
 pub const RESIZE_INTERVAL: Duration = Duration::from_millis(30);
-/// How long half a UTF-8 character is held back for its rest.
-pub const UTF8_HOLD: Duration = Duration::from_millis(50);
+/// How long half a UTF-8 character is held back for its rest: a program that wrote half of one into a full PTY may
+/// not run again for some time on a busy machine, and nothing but that half waits.
+pub const UTF8_HOLD: Duration = Duration::from_secs(1);
 /// A title is recorded once it has stood still this long (terminal protocol, "Pane titles").
 pub const TITLE_HOLD: Duration = Duration::from_millis(500);
 /// A recorded title is cut at this many characters.
@@ -148,6 +149,9 @@ pub const SCROLLBACK_TIME: Duration = Duration::from_millis(100);
 pub const SCROLLBACK_BYTES_TYPICAL: usize = 80 << 10;
 /// but when it has lost nothing, and typed nothing, for this long.
 pub const SCROLLBACK_REST: Duration = Duration::from_secs(1);
+/// Readers of one terminal that left without the scrollback they were owed and are remembered: all phones of
+/// a person, after some losses each.
+pub const OWED_MAX: usize = 32;
 /// The server pings after this much silence.
 pub const PING_AFTER: Duration = Duration::from_secs(25);
 /// A peer silent for this long is dropped.

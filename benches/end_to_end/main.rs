@@ -45,13 +45,14 @@ struct Bench {
 type Question = (&'static str, fn(&mut Bench, &Servers));
 
 /// Asked in this order, once a round.
-const QUESTIONS: [Question; 9] = [
+const QUESTIONS: [Question; 10] = [
     ("throughput", throughput),
     ("echo", echo),
     ("ctrl-c", ctrl_c),
     ("attach", attach),
     ("clients", clients),
     ("mirror", mirror),
+    ("metadata", metadata),
     ("terminals", terminals),
     ("memory", memory),
     ("binary", binary),
@@ -460,6 +461,27 @@ fn mirror(bench: &mut Bench, servers: &Servers) {
     }
     let each = (wharf.private_kib() - before) / (2 * SESSIONS) as f64;
     bench.table.add("memory of a session of the mirror without a socket", "KiB", column, each);
+}
+
+/// What does it cost to follow what runs in 100 terminals at rest, each in a repository?
+fn metadata(bench: &mut Bench, servers: &Servers) {
+    const TERMINALS: usize = 100;
+    let wharf = &servers.wharf;
+    let mut http = wharf.connect(None);
+    for n in 0..TERMINALS {
+        let place = bench.dir.join(format!("repository-{n}"));
+        let script = format!("mkdir -p '{0}'; cd '{0}' && git init -q; cat; :", place.display());
+        wharf.create(&mut http, &format!("followed-{n}"), &script, Size::default());
+    }
+    let target = wharf.create(&mut http, "follower", &raw("exec cat"), Size::default());
+    let mut line = wharf.attach(&target, Framing::Mirror, None);
+    line.read_until(READY.as_bytes());
+    thread::sleep(Duration::from_secs(5)); // the first looks tell everything
+    let (before, started) = (wharf.cpu_seconds(), Instant::now());
+    thread::sleep(Duration::from_secs(10));
+    let percent = (wharf.cpu_seconds() - before) / started.elapsed().as_secs_f64() * 100.0;
+    let question = format!("metadata of {TERMINALS} terminals: server CPU");
+    bench.table.add(&question, "% of a core", Subject::WharfMirror, percent);
 }
 
 /// CPU seconds of one thread that writes `text` to `n` sockets in pieces of 64 KiB, and does nothing else.

@@ -22,6 +22,13 @@ pub enum About {
         /// See [`About`].
         position: u64,
     },
+    /// From here on somebody else answers its program's queries.
+    Attended {
+        /// Its number.
+        surface: usize,
+        /// See [`About`].
+        position: u64,
+    },
     /// The surface's program has ended.
     Exited {
         /// Its number.
@@ -48,6 +55,7 @@ impl About {
     pub(super) fn after(self) -> Option<(usize, u64)> {
         match self {
             About::Resized { surface, position }
+            | About::Attended { surface, position }
             | About::Exited { surface, position }
             | About::Closed { surface, position } => Some((surface, position)),
             About::State | About::Created { .. } | About::Metadata { .. } => None,

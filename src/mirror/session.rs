@@ -356,9 +356,11 @@ impl Session {
             let change = match *about {
                 About::Created { surface } => Change::Created(surface),
                 About::Closed { surface, .. } => Change::Closed(surface),
-                About::State | About::Resized { .. } | About::Exited { .. } | About::Metadata { .. } => {
-                    Change::Nothing
-                }
+                About::State
+                | About::Resized { .. }
+                | About::Attended { .. }
+                | About::Exited { .. }
+                | About::Metadata { .. } => Change::Nothing,
             };
             if let Change::Closed(surface) = change {
                 self.unfollowed.retain(|number| *number != surface);
@@ -370,7 +372,11 @@ impl Session {
 
     fn wants(&self, about: About) -> bool {
         match about {
-            About::State | About::Created { .. } | About::Exited { .. } | About::Closed { .. } => true,
+            About::State
+            | About::Created { .. }
+            | About::Attended { .. }
+            | About::Exited { .. }
+            | About::Closed { .. } => true,
             // Only a snapshot passes a position before the news of it, and it has that size already.
             About::Resized { surface, position } => {
                 self.log.head.position(surface).is_none_or(|cursor| cursor <= position)

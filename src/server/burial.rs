@@ -51,8 +51,8 @@ impl Server {
                 let Some(hosted) = self.terminals.get_mut(terminal) else { return };
                 hosted.attached.retain(|reader| *reader != key);
                 hosted.senders.retain(|sender| *sender != key);
-                let last = hosted.attached.is_empty() && self.mirror_sockets.is_empty();
-                hosted.terminal.detach(key.number(), last, now);
+                hosted.owed.leave(&socket.reader);
+                hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
                 self.terminal_changed(terminal, now);
                 self.forget_if_unread(terminal);
             }
@@ -78,6 +78,7 @@ impl Server {
         for key in doomed {
             let Some(hosted) = self.terminals.remove(key) else { continue };
             self.surface_gone(key, &hosted);
+            self.uploads.leave(key);
             for reader in hosted.attached {
                 self.end_connection(reader, 1000, "the terminal is gone", now);
             }

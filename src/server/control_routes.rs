@@ -223,11 +223,15 @@ impl Server {
                 let AutoContinueRequest { action, surface_id, text } =
                     control::parse_auto_continue(&request.body)?;
                 let surface = self.surface_meant(&surface_id)?;
-                let id = self.terminals.get(surface).ok_or_else(not_found)?.id.clone();
+                let hosted = self.terminals.get(surface).ok_or_else(not_found)?;
+                let (id, is_live) = (hosted.id.clone(), hosted.is_live());
                 let engine = self.around.settings.auto_continue.engine;
                 match action {
                     AutoContinueAction::Fire if engine == Engine::Off => {
                         return Err(Reject::new(409, "the setting autoContinueEngine is off"));
+                    }
+                    AutoContinueAction::Fire if !is_live => {
+                        return Err(Reject::new(409, "nothing runs in the terminal any more"));
                     }
                     AutoContinueAction::Fire => self.auto_continue(surface, &text, now),
                     AutoContinueAction::Pause => {

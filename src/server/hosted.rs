@@ -9,6 +9,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry};
 
 use super::mirror_socket::tell;
+use super::reader::Owed;
 use super::sideband::Channels;
 use super::source::{Key, Source};
 use super::{Server, unix_ms};
@@ -45,8 +46,12 @@ pub(super) struct Hosted {
     pub(super) activity_ms: u64,
     /// Sockets that follow the stream.
     pub(super) attached: Vec<Key>,
+    /// What the mirror knows of whether clients answer its program's queries.
+    attended_told: bool,
     /// Sockets that are not read until the input queue has drained.
     pub(super) senders: Vec<Key>,
+    /// Readers that left, and what they may still lack.
+    pub(super) owed: Owed,
     /// The master may hold bytes that we have not read.
     pub(super) unread: bool,
     /// The last slave was closed; what was written before may still have to be read.
@@ -114,7 +119,9 @@ impl Hosted {
             created_ms: now_ms,
             activity_ms: now_ms,
             attached: Vec::new(),
+            attended_told: false,
             senders: Vec::new(),
+            owed: Owed::default(),
             unread: false,
             end_heard: false,
             hung_up: false,
@@ -200,6 +207,7 @@ impl Hosted {
             signal: exit.and_then(|exit| exit.signal),
             created_at_ms: self.created_ms,
             attached: self.attached.len() + mirrors,
+            attended: self.attended_told,
             agent_owned: self.is_agent_owned(),
             last_activity_ms: self.activity_ms,
         }
@@ -232,7 +240,7 @@ impl Server {
         }
         let change = self.registry.ensure_pane(&session_id, &title);
         self.told(change);
-        self.surface_created(key, now);
+        self.surface_created(key);
         Ok(key)
     }
 
@@ -264,6 +272,12 @@ impl Server {
     /// Something of the terminal changed besides its output: its size, its input, what it waits for.
     pub(super) fn terminal_changed(&mut self, key: Key, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(key) else { return };
+        let attended = hosted.terminal.is_attended();
+        if std::mem::replace(&mut hosted.attended_told, attended) != attended {
+            let about = About::Attended { surface: key.number(), position: hosted.terminal.stream().head() };
+            let told = ToMirror::SurfaceAttend { surface_id: &hosted.id, attended };
+            tell(&mut self.mirror, &mut self.work, about, told);
+        }
         if let Some(size) = hosted.terminal.resize_due(now) {
             self.resized(key, size, now);
         }

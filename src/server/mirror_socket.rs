@@ -60,21 +60,9 @@ impl Server {
         if let Some(former) = opened.superseded {
             self.end_connection(Key::of_number(former), 1008, "another socket resumed its session", now);
         }
-        for terminal in self.terminals.keys() {
-            self.attend(terminal, now);
-        }
         self.ask_connection(key);
         self.mirror_due(key);
         self.watch(now);
-    }
-
-    /// What a program asks from now on is for clients to answer.
-    fn attend(&mut self, terminal: Key, now: Instant) {
-        if let Some(hosted) = self.terminals.get_mut(terminal) {
-            hosted.terminal.attend(now);
-            // What it asked before was answered at this moment.
-            self.terminal_changed(terminal, now);
-        }
     }
 
     /// The socket has left: its session stays for a while, its claims on sizes leave.
@@ -87,18 +75,14 @@ impl Server {
         for terminal in self.terminals.keys() {
             let Some(hosted) = self.terminals.get_mut(terminal) else { continue };
             hosted.senders.retain(|sender| *sender != key);
-            let last = hosted.attached.is_empty() && self.mirror_sockets.is_empty();
-            hosted.terminal.detach(key.number(), last, now);
+            hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
             self.terminal_changed(terminal, now);
         }
         self.ask_chores();
     }
 
     /// There is a new terminal.
-    pub(super) fn surface_created(&mut self, key: Key, now: Instant) {
-        if !self.mirror_sockets.is_empty() {
-            self.attend(key, now);
-        }
+    pub(super) fn surface_created(&mut self, key: Key) {
         if self.mirror.is_heard()
             && let Some(hosted) = self.terminals.get(key)
         {
@@ -168,7 +152,7 @@ impl Server {
             // What it claimed under a former id leaves with that.
             for terminal in self.terminals.keys() {
                 if let Some(hosted) = self.terminals.get_mut(terminal) {
-                    hosted.terminal.detach(key.number(), false, now);
+                    hosted.terminal.detach(key.number(), hosted.attached.is_empty(), now);
                     self.terminal_changed(terminal, now);
                 }
             }
@@ -307,7 +291,12 @@ impl Server {
         if let Some(client) = self.mirror_client(key)
             && let Some(hosted) = self.terminals.get_mut(terminal)
         {
+            // A session has all surfaces, but it is there to answer only while it shows one.
+            if matches!(act, Act::Resize(_)) {
+                hosted.terminal.attend(now);
+            }
             hosted.terminal.act(&client, key.number(), act);
+            hosted.terminal.leave(hosted.attached.is_empty(), now);
             self.terminal_changed(terminal, now);
         }
         Ok(())
@@ -335,7 +324,9 @@ impl Server {
         let number = input.number;
         let is_new =
             number.as_ref().is_none_or(|n| hosted.terminal.is_first_sight(&n.client_id, n.client_seq));
-        let after = match is_new {
+        // While nobody shows the surface, the server has answered already.
+        let is_taken = is_new && (input.claim || hosted.terminal.is_sized_by(&client));
+        let after = match is_taken {
             true => hosted.terminal.type_as(&client, key.number(), &input.bytes, input.claim),
             false => After::Nothing,
         };

@@ -2,12 +2,13 @@
 //! function of the terminal, the queue and the time. It has no socket.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Instant;
 
 use crate::flow::{Follower, Outbound, Step, cut};
 use crate::limits::{
-    PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST, SCROLLBACK_TIME,
+    OWED_MAX, PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST,
+    SCROLLBACK_TIME,
 };
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
@@ -39,6 +40,37 @@ pub(super) struct Reader {
     had_all: bool,
     /// It was sent a screen without the scrollback, and since then has lost or typed nothing.
     owed_since: Option<Instant>,
+    /// Where it was sent the first such screen, and the last whole reset.
+    bare_from: Option<u64>,
+    whole_at: u64,
+}
+
+/// Where readers stopped that may never have got the scrollback that they were owed: when they connect again,
+/// their cursors are good, and do not tell.
+#[derive(Default)]
+pub(super) struct Owed(VecDeque<RangeInclusive<u64>>);
+
+impl Owed {
+    /// The reader is gone.
+    pub(super) fn leave(&mut self, reader: &Reader) {
+        let Some(places) = reader.lacks() else { return };
+        if self.0.len() == OWED_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(places);
+    }
+
+    /// A reader attaches with this cursor: where was it sent its first screen without the scrollback? `others`
+    /// are what readers [lack](Reader::lacks) that are still attached: that one of them is gone may not be known yet.
+    pub(super) fn find(
+        &mut self,
+        cursor: u64,
+        mut others: impl Iterator<Item = RangeInclusive<u64>>,
+    ) -> Option<u64> {
+        let at = self.0.iter().position(|places| places.contains(&cursor));
+        let found = at.and_then(|at| self.0.remove(at));
+        Some(*found.or_else(|| others.find(|places| places.contains(&cursor)))?.start())
+    }
 }
 
 /// Output at these places of the queue, and what the reader had before it.
@@ -96,7 +128,22 @@ impl Reader {
             typed_at: None,
             had_all: false,
             owed_since: None,
+            bare_from: None,
+            whole_at: 0,
         }
+    }
+
+    /// Where it may say that it is, when it connects again without the scrollback. A whole reset may not have
+    /// reached it, though all bytes before it did.
+    pub(super) fn lacks(&self) -> Option<RangeInclusive<u64>> {
+        let to = if self.owed_since.is_some() { self.follower.cursor() } else { self.whole_at };
+        Some(self.bare_from?..=to)
+    }
+
+    /// It is owed the scrollback since it was at that place.
+    pub(super) fn owe(&mut self, bare_from: u64, now: Instant) {
+        self.bare_from = Some(bare_from);
+        self.owed_since = Some(now);
     }
 
     pub(super) fn protocol(&self) -> Protocol {
@@ -256,6 +303,7 @@ impl Reader {
         if lost && slow && terminal.exited().is_none() {
             self.put_reset_of(0, terminal, queue, now);
             self.owed_since = Some(now);
+            self.bare_from.get_or_insert(self.follower.cursor());
         } else {
             self.put_whole_reset(terminal, queue, now);
         }
@@ -264,6 +312,7 @@ impl Reader {
     fn put_whole_reset(&mut self, terminal: &mut Terminal, queue: &mut Outbound, now: Instant) {
         self.put_reset_of(usize::MAX, terminal, queue, now);
         self.owed_since = None;
+        self.whole_at = self.follower.cursor();
     }
 
     /// A reset with so many lines of the scrollback.
@@ -511,6 +560,35 @@ mod simulation {
         link.terminal.exit(Exit { code: Some(7), signal: None }, link.start);
         assert_eq!(link.take_all(1500), (5, 1023), "before the exit");
         assert!(link.client.exit.is_some());
+    }
+
+    #[test]
+    fn who_connects_again_before_the_scrollback_came_still_gets_it() {
+        for whole_reset_lost in [false, true] {
+            let mut link = SlowLink::new(200_000);
+            let mut owed = Owed::default();
+            link.print(100);
+            link.take_all(0);
+            link.print(20_000);
+            assert_eq!(link.take_all(0), (1, 23));
+            if whole_reset_lost {
+                link.pump(1000);
+            }
+            owed.leave(link.client.reader.as_ref().unwrap());
+            link.client.connect(&mut link.terminal, link.start);
+            let cursor = link.client.seq;
+            let from = owed.find(cursor, std::iter::empty()).unwrap();
+            link.client.reader.as_mut().unwrap().owe(from, link.start);
+            link.print(10);
+            assert_eq!(link.take_all(500), (1, 33), "it lost no output");
+            assert_eq!(link.take_all(1500), (2, 1023));
+            // It has all of it now.
+            owed.leave(link.client.reader.as_ref().unwrap());
+            link.print(10);
+            link.take_all(1600);
+            let cursor = link.client.seq;
+            assert_eq!(owed.find(cursor, std::iter::empty()), None);
+        }
     }
 
     fn some_output(dice: &mut Dice) -> Vec<u8> {

@@ -17,14 +17,24 @@ impl Server {
     /// `size`, then replay or reset, then live output.
     pub(super) fn attach(&mut self, key: Key, terminal: Key, cursor: u64, protocol: Protocol, now: Instant) {
         let Some(hosted) = self.terminals.get_mut(terminal) else { return };
+        let others = hosted.attached.iter().filter_map(|other| match &self.connections.get(*other)?.phase {
+            Phase::Terminal(socket) => socket.reader.lacks(),
+            _ => None,
+        });
+        let owed_from = hosted.owed.find(cursor, others);
         let Some(connection) = self.connections.get_mut(key) else { return };
         hosted.attached.push(key);
-        let reader = Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
+        let mut reader =
+            Reader::attach(&mut hosted.terminal, cursor, protocol, &mut connection.outbound, now);
+        if let Some(from) = owed_from {
+            reader.owe(from, now);
+        }
         let codec = Codec::server(crate::limits::MESSAGE_BYTES_MAX);
         connection.phase = Phase::Terminal(TerminalSocket { terminal, codec, reader, held: None });
         self.ask_connection(key);
         // What the program asked before is answered by the screen; what it asks from now on, by clients.
         self.terminal_grew(terminal, now);
+        self.terminal_changed(terminal, now);
         self.pump(key, now);
     }
 

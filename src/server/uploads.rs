@@ -58,6 +58,11 @@ impl Uploads {
         self.0.retain(|upload| upload.until > now);
     }
 
+    /// The terminal is gone, and with it the way to send the rest.
+    pub(super) fn leave(&mut self, terminal: Key) {
+        self.0.retain(|upload| upload.terminal != terminal);
+    }
+
     /// The server ends: what is not whole goes.
     pub(super) fn clear(&mut self) {
         self.0.clear();

@@ -215,11 +215,26 @@ impl Terminal {
     /// The socket is gone; `last` when no other is attached.
     pub fn detach(&mut self, socket: usize, last: bool, now: Instant) {
         self.claim.disconnect(socket);
-        if last {
-            // What came while somebody was attached was theirs to answer.
+        self.leave(last, now);
+    }
+
+    /// Once no socket is attached (`last`) and no client shows it, nobody is there to answer the program.
+    pub fn leave(&mut self, last: bool, now: Instant) {
+        if self.attended && last && self.claim.wanted().is_none() {
+            // What came while somebody was there was theirs to answer.
             self.level_screen(now);
             self.attended = false;
         }
+    }
+
+    /// Whether somebody is there to answer what the program asks.
+    pub fn is_attended(&self) -> bool {
+        self.attended
+    }
+
+    /// Whether this client shows it and its size is the one that the terminal has.
+    pub fn is_sized_by(&self, id: &str) -> bool {
+        self.claim.wanted().is_some() && self.claim.may_answer(id)
     }
 
     /// Takes a client's frame that came on `socket`. Every branch about client frames is here.

@@ -242,6 +242,10 @@ pub enum ToMirror<'a> {
         surface_id: &'a str,
         size: GridSize,
     },
+    SurfaceAttend {
+        surface_id: &'a str,
+        attended: bool,
+    },
     SurfaceExit {
         surface_id: &'a str,
         exit_code: Option<i32>,
@@ -320,6 +324,9 @@ impl ToMirror<'_> {
                 .text("surfaceId", surface_id)
                 .json("cols", &size.cols().to_string())
                 .json("rows", &size.rows().to_string()),
+            ToMirror::SurfaceAttend { surface_id, attended } => Body::new("surfaceAttend")
+                .text("surfaceId", surface_id)
+                .json("attended", &attended.to_string()),
             ToMirror::SurfaceExit { surface_id, exit_code, signal } => {
                 let body = Body::new("surfaceExit")
                     .text("surfaceId", surface_id)
@@ -856,6 +863,7 @@ mod tests {
         let frames = [
             (ToMirror::SurfaceCreate { surface_json: json }, r#"{"type":"surfaceCreate","seq":7,"surface":{"a":[1]}}"#),
             (ToMirror::SurfaceResize { surface_id: id, size }, r#"{"type":"surfaceResize","seq":7,"surfaceId":"s\"1","cols":200,"rows":50}"#),
+            (ToMirror::SurfaceAttend { surface_id: id, attended: true }, r#"{"type":"surfaceAttend","seq":7,"surfaceId":"s\"1","attended":true}"#),
             (ToMirror::SurfaceExit { surface_id: id, exit_code: Some(3), signal: None }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":3}"#),
             (ToMirror::SurfaceExit { surface_id: id, exit_code: Some(137), signal: Some(9) }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":137,"signal":9}"#),
             (ToMirror::SurfaceExit { surface_id: id, exit_code: None, signal: None }, r#"{"type":"surfaceExit","seq":7,"surfaceId":"s\"1","exitCode":null}"#),

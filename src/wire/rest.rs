@@ -233,6 +233,8 @@ pub struct TerminalInfo {
     pub created_at_ms: u64,
     /// Sockets attached to it.
     pub attached: usize,
+    /// Whether clients answer what its program asks; else the server does.
+    pub attended: bool,
     /// Whether an agent owns it.
     pub agent_owned: bool,
     /// Unix time in milliseconds of the last output or input.
@@ -271,6 +273,7 @@ pub fn surface_json(info: &TerminalInfo) -> Value {
             fields.remove(name);
         }
         fields.insert("surfaceId".to_owned(), json!(info.id));
+        fields.insert("attended".to_owned(), json!(info.attended));
     }
     surface
 }
@@ -602,6 +605,7 @@ mod tests {
             signal: Some(9),
             created_at_ms: 0,
             attached: 2,
+            attended: true,
             agent_owned: true,
             last_activity_ms: 1_000,
         };

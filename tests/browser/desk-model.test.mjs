@@ -105,6 +105,7 @@ test("each frame changes its part of the state, and only that", () => {
   const start = after(hello({ surfaces: [surface("t", "s")], workspaces: [{ id: "w", panes: [] }], panels: [{ surfaceId: "t", id: "p", panel: { x: 1, type: "svg" } }] }));
   const one = (frame) => reduce(start, frame);
   assert.equal(one({ type: "surfaceResize", surfaceId: "t", cols: 100, rows: 30 }).surfaces.get("t").cols, 100);
+  assert.equal(one({ type: "surfaceAttend", surfaceId: "t", attended: true }).surfaces.get("t").attended, true);
   assert.equal(one({ type: "surfaceExit", surfaceId: "t", exitCode: 3 }).surfaces.get("t").exitCode, 3);
   assert.deepEqual(one({ type: "surfaceMetadata", surfaceId: "t", metadata: { cwd: "/" } }).surfaces.get("t").metadata, { cwd: "/" });
   assert.equal(one({ type: "surfaceCreate", surface: surface("u", "s2") }).surfaces.size, 2);

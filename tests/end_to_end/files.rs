@@ -244,7 +244,7 @@ fn what_is_too_large_or_out_of_place_is_refused_by_name() {
 }
 
 #[test]
-fn only_so_many_are_on_their_way_and_those_that_never_came_whole_go_with_the_server() {
+fn only_so_many_are_on_their_way_and_those_that_never_came_whole_go_with_terminal_or_server() {
     let mut server = Server::start(&[]);
     let directory = server.dir.file("here");
     let terminal = shell_in(&server, &directory);
@@ -255,6 +255,10 @@ fn only_so_many_are_on_their_way_and_those_that_never_came_whole_go_with_the_ser
     let answer = announce(&server, &terminal, "one more", 5);
     assert_eq!((answer.status, answer.error().contains("wait")), (429, true));
     assert_eq!(listing(&directory).len(), 17);
+    let other = shell_in(&server, &directory);
+    server.delete(&format!("/v1/terminals/{}", terminal.id));
+    eventually("its files are gone", || listing(&directory) == ["whole"]);
+    assert_eq!(announce(&server, &other, "part", 5).status, 201);
     server.stop();
     assert_eq!(listing(&directory), ["whole"]);
 }

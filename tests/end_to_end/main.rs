@@ -104,6 +104,7 @@ mod input;
 mod lives;
 mod metadata;
 mod mirror;
+mod mirror_around;
 mod mirror_frames;
 mod mirror_resume;
 mod panes;

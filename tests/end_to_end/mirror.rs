@@ -7,7 +7,7 @@ use crate::harness::*;
 /// A client of the mirror that checks every frame's `seq`.
 pub struct Mirror {
     pub socket: WebSocket,
-    session: String,
+    pub session: String,
     pub seq: u64,
     pub hello: Value,
     /// Frames so far, the hello included.
@@ -28,7 +28,7 @@ fn resumed(server: &Server, session: &str, seq: u64) -> Mirror {
     Mirror { socket, session: session.to_owned(), seq, hello: Value::Null, frames: Vec::new() }
 }
 
-fn open(server: &Server, query: &str) -> WebSocket {
+pub fn open(server: &Server, query: &str) -> WebSocket {
     let token = server.token.as_ref().map(|token| format!("&t={token}")).unwrap_or_default();
     WebSocket::open(server.dial(), &format!("/ws?{query}{token}"), &[])
         .unwrap_or_else(|answer| panic!("refused: {} {}", answer.status, answer.text()))
@@ -340,6 +340,23 @@ fn six_hundred_keys_in_one_go_all_arrive_in_order() {
     }
     assert!(mirror.socket.put(&burst));
     mirror.expect(&terminal, &typed);
+}
+
+#[test]
+fn what_is_sent_above_256_frames_a_second_is_read_later() {
+    let server = Server::start(&[]);
+    let mut mirror = Mirror::open(&server);
+    let mut burst = Vec::new();
+    for n in 0..600 {
+        let ping = json!({ "type": "ping", "nonce": n }).to_string();
+        burst.extend(WebSocket::frame(0x81, true, ping.as_bytes()));
+    }
+    assert!(mirror.socket.put(&burst));
+    let pongs: Vec<Value> = (0..600).map(|_| mirror.until("pong")).collect();
+    assert!(pongs.iter().enumerate().all(|(n, pong)| pong["nonce"] == n), "all of them, in order");
+    // By the server's own clock.
+    let at = |pong: &Value| pong["serverTime"].as_u64().unwrap();
+    assert!(at(&pongs[599]) - at(&pongs[0]) >= (600 - 256) * 1000 / 256 - 100, "{} {}", pongs[0], pongs[599]);
 }
 
 #[test]
@@ -824,7 +841,7 @@ fn what_runs_in_a_terminal_is_told_when_it_changes_to_those_who_follow() {
     let server = Server::start(&[]);
     std::fs::write(server.dir.file("Cargo.toml"), "[package]\nname = \"tool\"\nversion = \"1.2.3\"\n")
         .unwrap();
-    let script = "stty -echo; echo ready; read x; cd /usr; sleep 1000 & echo $!; read x";
+    let script = "stty -echo; echo ready; read x; cd /usr; sleep 1000 & echo $!; read x; cd /var; read x";
     let terminal = server.make(80, 24, sh(script));
     let mut mirror = Mirror::open(&server);
     let first = mirror.until("surfaceMetadata");
@@ -835,7 +852,7 @@ fn what_runs_in_a_terminal_is_told_when_it_changes_to_those_who_follow() {
     assert_eq!(metadata["tree"][0]["argv"], json!(["/bin/sh", "-c", script]));
     assert_eq!(metadata["cargoToml"]["name"], "tool");
     // Whoever comes later has it in the snapshot.
-    let late = Mirror::open(&server);
+    let mut late = Mirror::open(&server);
     assert_eq!(late.hello["snapshot"]["surfaces"][0]["metadata"]["pid"], metadata["pid"]);
     mirror.expect(&terminal, "ready\r\n");
     mirror.type_in(&terminal, "\n");
@@ -850,6 +867,11 @@ fn what_runs_in_a_terminal_is_told_when_it_changes_to_those_who_follow() {
     let stream = format!("metadata:{}", terminal.id);
     mirror.send(json!({ "type": "cancel", "id": stream }));
     mirror.settle();
+    let told = mirror.frames.len();
+    mirror.type_in(&terminal, "\n");
+    while late.until("surfaceMetadata")["metadata"]["cwd"] != "/var" {}
+    mirror.settle();
+    assert!(mirror.frames[told..].iter().all(|frame| frame["type"] != "surfaceMetadata"), "only who follows");
     mirror.send(json!({ "type": "follow", "id": stream }));
-    assert_eq!(mirror.until("surfaceMetadata")["metadata"]["cwd"], "/usr", "it is told anew");
+    assert_eq!(mirror.until("surfaceMetadata")["metadata"]["cwd"], "/var", "it is told anew");
 }

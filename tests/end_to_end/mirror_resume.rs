@@ -165,7 +165,7 @@ fn two_sessions_a_terminal_client_and_an_attached_user_share_one_terminal() {
         );
         mirror.settle();
     }
-    typed("\u{1b}[?1;2c");
+    // Nobody shows the user's own terminal, so the server is its emulator.
     client.expect(r"read '\x1b[?1;2c'");
     typed("d");
     client.expect("read 'd'\r\n");

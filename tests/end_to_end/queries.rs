@@ -1,7 +1,10 @@
 //! Who answers a program that asks its terminal something: exactly one, and never a late client.
 
+use data_encoding::BASE64;
+
 use crate::harness::client::reset_of;
 use crate::harness::*;
+use crate::mirror::Mirror;
 
 /// Asks for DA1, reads what is answered until a second of silence, and prints it.
 const ASKS: &str = "import os,sys,tty,select
@@ -97,6 +100,74 @@ fn of_several_clients_only_the_one_whose_size_the_pty_has_gets_its_reply_through
         b.settle();
         assert_eq!(b.size, Some((100, 30)));
     }
+}
+
+#[test]
+fn sessions_of_the_mirror_answer_only_while_they_show_the_terminal() {
+    let server = Server::start(&[]);
+    let script = format!(
+        "{ASKS}
+while True:
+    os.write(1, b'next'); os.read(0, 1)
+    os.write(1, b'<' + ask(b'\\033[c').hex().encode() + b'>')
+"
+    );
+    let terminal = server.make(80, 24, python(&script));
+    let mut mirrors: Vec<Mirror> = (0..3).map(|_| Mirror::open(&server)).collect();
+    // Each session replies to what it is shown, as its emulator would; gives what the program reads.
+    let answer = |mirrors: &mut [Mirror]| {
+        let typed = server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({ "data": "x" }));
+        assert_eq!(typed.status, 204);
+        for (n, mirror) in mirrors.iter_mut().enumerate() {
+            mirror.expect(&terminal, "\u{1b}[c");
+            let bytes = BASE64.encode(format!("\u{1b}[?10{n}c").as_bytes());
+            mirror.send(
+                json!({ "type": "surfaceStdin", "surfaceId": terminal.id, "bytes": bytes, "claim": false }),
+            );
+        }
+        let mut shown = String::new();
+        for mirror in mirrors {
+            mirror.expect(&terminal, ">next");
+            shown = mirror.shown(&terminal);
+            mirror.frames.clear();
+        }
+        let hex = shown.rsplit_once('<').unwrap().1.split_once('>').unwrap().0;
+        String::from_utf8(data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap()).unwrap()
+    };
+    for mirror in &mut mirrors {
+        mirror.expect(&terminal, "next");
+    }
+    let of_server = answer(&mut mirrors);
+    assert!(
+        of_server.starts_with("\u{1b}[?") && !of_server.contains("?10"),
+        "nobody shows it: {of_server:?}"
+    );
+    for mirror in &mut mirrors[1..] {
+        mirror.resize(&terminal, 90, 30);
+        mirror.settle();
+    }
+    let attended = mirrors[0].until("surfaceAttend");
+    assert_eq!((&attended["surfaceId"], &attended["attended"]), (&json!(terminal.id), &json!(true)));
+    assert_eq!(Mirror::open(&server).hello["snapshot"]["surfaces"][0]["attended"], true);
+    assert_eq!(answer(&mut mirrors), "\u{1b}[?101c", "the first that shows it");
+    mirrors[1].send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
+    mirrors[1].settle();
+    assert_eq!(answer(&mut mirrors), "\u{1b}[?102c", "the next");
+    mirrors[2].send(json!({ "type": "surfaceHide", "surfaceId": terminal.id }));
+    mirrors[2].settle();
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], false);
+    assert_eq!(answer(&mut mirrors), of_server, "nobody again");
+    mirrors[0].resize(&terminal, 90, 30);
+    mirrors[0].settle();
+    drop(mirrors.remove(0));
+    eventually("it has left", || server.describe(&terminal)["attached"] == 2);
+    assert_eq!(answer(&mut mirrors), of_server, "nor after who showed it has left");
+    // A client of the terminal protocol is there to answer, shown or not.
+    mirrors[0].settle();
+    let client = server.attach(&terminal, 2);
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], true);
+    drop(client);
+    assert_eq!(mirrors[0].until("surfaceAttend")["attended"], false);
 }
 
 #[test]

@@ -293,6 +293,7 @@ impl Screen {
                 State::Ground => self.take_ground(&bytes[at..]),
                 _ => self.take_in_sequence(&bytes[at..]),
             };
+            self.strings.note(self.sequence.state.is_string(), self.fed - (bytes.len() - at) as u64);
         }
     }
 
@@ -372,7 +373,7 @@ impl Screen {
         if skimmed > 0 {
             return skimmed;
         }
-        let len = match bytes[0] {
+        match bytes[0] {
             byte @ 0..0x80 => {
                 self.take_code(byte.into(), &[byte]);
                 1
@@ -387,10 +388,7 @@ impl Screen {
                     self.take_invalid(&bytes[..len], len == bytes.len())
                 }
             },
-        };
-        let cursor = self.fed - (bytes.len() - len) as u64;
-        self.strings.note(self.sequence.state.is_string(), cursor);
-        len
+        }
     }
 
     fn take_char(&mut self, c: char, bytes: &[u8]) {

@@ -109,8 +109,9 @@ impl Scout {
 
     fn step(&mut self, c: char, bytes: &[u8]) -> Trace {
         match self.sequence.step(c.into(), bytes) {
-            // A control in a string has no effect, but must not be taken for the end of a line.
-            Action::Nothing if c < ' ' && c != '\x1b' => Trace::Unknown,
+            // A control in a string has no effect, but must not be taken for the end of a line. A sequence that a
+            // C1 control begins is not found by a search for ESC.
+            Action::Nothing if c.is_control() && c != '\x1b' => Trace::Unknown,
             Action::Nothing => self.trace_inside(),
             Action::Osc => {
                 if self.sequence.state == State::Escape {

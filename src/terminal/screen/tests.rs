@@ -392,6 +392,9 @@ fn a_flood_of_lines_is_passed_over_but_for_the_last_ones() {
         "\x1b[H",
         "\x1b[6n",
         "\u{9b}A",
+        "\u{9b}31m",
+        "\u{9b}?25l",
+        "\u{9d}2;title\u{7}",
         "\x0e",
         "\x1b7",
         "\x1b_x\x1b\\",
@@ -420,6 +423,7 @@ fn flood() -> impl Strategy<Value = Vec<u8>> {
             "\x1b[m", "\x1b[0m", "\x1b[1;31;4:3m", "\x1b[48;5;7m", "\x1b[K", "\x1b[1K", "\x1b[5G", "\x1b[3C", "\x1b[2D",
             "\x1b[2P", "\x1b[2@", "\x1b[4X", "\x1b[?25l", "\x1b[?25h", "\x1b[?2026l", "\x1b[?2004h", "\x1b]2;tïtle\x1b\\",
             "\x1b]8;;http://x/1\x07", "\x1b]8;id=2;http://x/2\x1b\\", "\x1b]8;;\x1b\\", "\x1b]133;A\x07", "\x1b]11;?\x07",
+            "\u{9b}31m", "\u{9b}?25l", "\u{9d}2;t\u{9c}",
         ]).prop_map(str::to_owned),
     ];
     let end = prop_oneof![20 => Just("\r\n"), 1 => Just("\n"), 1 => Just("\x1b[m\r\n")];

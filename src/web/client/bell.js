@@ -30,7 +30,7 @@ export class Bell {
   }
 }
 
-function beep() {
+export function beep() {
   sound ??= new AudioContext();
   const tone = sound.createOscillator();
   const volume = sound.createGain();

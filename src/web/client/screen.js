@@ -43,6 +43,7 @@ export class Screen {
   #search = null;
   #bell;
   #scheme = "system";
+  #colors = null;
   #prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
   /**
@@ -119,9 +120,11 @@ export class Screen {
     return this.#scheme === "system" ? this.#prefersDark.matches : this.#scheme === "dark";
   }
 
-  /** How it looks: `scheme` is "system", "dark" or "light". What is left out stays. */
-  setLook({ scheme = this.#scheme, fontPx = this.#fontPx, fontFamily = this.#term.options.fontFamily }) {
+  /** How it looks: `scheme` is "system", "dark" or "light", `colors` a theme of xterm.js in place of the scheme's own, or
+   *  null. What is left out stays. */
+  setLook({ scheme = this.#scheme, colors = this.#colors, fontPx = this.#fontPx, fontFamily = this.#term.options.fontFamily }) {
     this.#scheme = scheme;
+    this.#colors = colors;
     this.#term.options.theme = this.#theme();
     if (fontFamily) this.#term.options.fontFamily = fontFamily;
     this.#fontPx = fontPx;
@@ -219,7 +222,7 @@ export class Screen {
   }
 
   #theme() {
-    return this.isDark ? darkTheme : lightTheme;
+    return this.#colors ?? (this.isDark ? darkTheme : lightTheme);
   }
 
   #rang() {

@@ -6,6 +6,7 @@
 //   desk.send(frame)                                        a client frame; false while there is no connection
 //   desk.commands.add({id, title, group, keys?, run})       a command: keys, palette and cheat sheet at once
 //   desk.stage.layerOf(surfaceId)                           an element over a terminal, or null
+//   desk.stage.screenOf(surfaceId)                          its Screen, or null
 //   desk.onDraw(() => ...)                                  called when anything of this is drawn anew
 //   desk.say(text)                                          a passing line in the status bar
 //
@@ -15,18 +16,24 @@ import { Keys } from "../keys.js";
 import { askForToken } from "../login.js";
 import { base, randomId } from "../server.js";
 import { Actions } from "./actions.js";
+import { autoContinue } from "./auto-continue.js";
 import { addCommands } from "./bindings.js";
 import { Commands } from "./commands.js";
 import { MirrorLink } from "./link.js";
+import { look } from "./look.js";
 import { cards } from "./model.js";
+import { notifications } from "./notifications.js";
 import { Outbox, base64 } from "./outbox.js";
+import { panels } from "./panels.js";
+import { plans } from "./plans.js";
+import { settings } from "./settings.js";
 import { Sidebar } from "./sidebar.js";
 import { Stage } from "./stage.js";
 import { Status } from "./status.js";
 import { Store } from "./store.js";
 import { View } from "./view.js";
 
-const MODULES = [];
+const MODULES = [look, panels, notifications, plans, autoContinue, settings];
 
 /** What a reload carries over; browsers give sessionStorage about 5 million characters. */
 const STORED_CHARS_MAX = 1 << 20;
@@ -36,7 +43,7 @@ const OUTBOX_KEY = `wharf:desk-input:${base}`;
 
 class Desk {
   store = new Store();
-  view = new View(localStorage, `wharf:desk:${base}`);
+  view = new View({ getItem: (key) => localStorage.getItem(key), setItem: (key, text) => localStorage.setItem(key, text) }, `wharf:desk:${base}`);
   commands = new Commands();
   actions = new Actions(this);
   /** Whether a hello has come. */
@@ -74,7 +81,7 @@ class Desk {
     for (const start of MODULES) start(this);
     addEventListener("pagehide", () => store(this.#outbox.stored(STORED_CHARS_MAX)));
     // A page that comes back from the browser's cache still has it; a duplicated tab must not.
-    addEventListener("pageshow", (event) => event.persisted && sessionStorage.removeItem(OUTBOX_KEY));
+    addEventListener("pageshow", (event) => event.persisted && takeStored());
     document.getElementById("cover").addEventListener("click", () => this.closeDrawer());
     document.getElementById("first-terminal").addEventListener("click", () => this.actions.newTerminal());
     document.getElementById("open-drawer").addEventListener("click", () => this.openDrawer());
@@ -272,14 +279,24 @@ function fitPage() {
   document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
 }
 
+// A browser that forbids storage carries nothing over a reload, and does everything else.
+
 function takeStored() {
-  const stored = sessionStorage.getItem(OUTBOX_KEY);
-  sessionStorage.removeItem(OUTBOX_KEY);
-  return stored && JSON.parse(stored);
+  try {
+    const stored = sessionStorage.getItem(OUTBOX_KEY);
+    sessionStorage.removeItem(OUTBOX_KEY);
+    return stored && JSON.parse(stored);
+  } catch {
+    return null;
+  }
 }
 
 function store(stored) {
-  if (stored) sessionStorage.setItem(OUTBOX_KEY, JSON.stringify(stored));
+  try {
+    if (stored) sessionStorage.setItem(OUTBOX_KEY, JSON.stringify(stored));
+  } catch {
+    // See above.
+  }
 }
 
 const desk = new Desk();

@@ -51,7 +51,9 @@ export class SurfaceScreen {
     if (this.screen) return this.screen.write(bytes, { history });
     this.#pending.push({ bytes, history });
     this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes > PENDING_BYTES_MAX && this.box.isConnected) this.open();
+    if (this.#pendingBytes <= PENDING_BYTES_MAX) return;
+    if (!this.box.isConnected) aside().append(this.box);
+    this.open();
   }
 
   /** The box stands in the page: from now on there is a real terminal in it. False when there was one already. */
@@ -84,6 +86,11 @@ export class SurfaceScreen {
     this.screen?.term.dispose();
     this.box.remove();
   }
+}
+
+/** Where terminals stand that no pane shows; laid out, since an emulator measures its cells. */
+function aside() {
+  return document.querySelector(".aside") ?? document.body.appendChild(h("div", { class: "aside", inert: true, "aria-hidden": "true" }));
 }
 
 function clamp(n, [least, most]) {

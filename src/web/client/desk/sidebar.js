@@ -55,7 +55,7 @@ export class Sidebar {
     } });
     const none = h("p", { class: "none", text: "No terminals." });
     const log = h("ol", { class: "card-log", "aria-label": "Log" });
-    const element = h("li", { class: "card" }, head, pin, pills, progress, rows, gone, none, log);
+    const element = h("li", { class: "card", "data-workspace": card.id }, head, pin, pills, progress, rows, gone, none, log);
     name.addEventListener("contextmenu", (event) => (event.preventDefault(), desk.actions.workspaceMenu(card, event)));
     this.#takeDrops(element, () => ({ workspace: card.id, before: null }), rows);
     element.update = (next, anew = false) => {

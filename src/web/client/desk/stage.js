@@ -45,6 +45,11 @@ export class Stage {
     return this.#screenOf(this.#desk.view.focused)?.files ?? null;
   }
 
+  /** A surface's Screen; null before it was first shown. */
+  screenOf(surfaceId) {
+    return this.#screens.get(surfaceId)?.screen ?? null;
+  }
+
   /** The layer over a surface's terminal, for panels; null while that has no pane on the screen. */
   layerOf(surfaceId) {
     const row = this.#desk.rowOfSurface(surfaceId);
@@ -74,7 +79,8 @@ export class Stage {
         const bytes = fromBase64(frame.bytes);
         const screen = this.#of(frame.surfaceId);
         if (frame.snapshot) screen.snapshot({ cols: frame.cols, rows: frame.rows }, bytes);
-        else screen.output(bytes, history);
+        // Until it is said that clients answer, the server does.
+        else screen.output(bytes, history || !this.#desk.state.surfaces.get(frame.surfaceId)?.attended);
         if (this.#unparsed() > UNPARSED_BYTES_HIGH) this.#desk.link.hold();
         return;
       }

@@ -27,6 +27,8 @@ export function reduce(state, frame) {
       return { ...state, surfaces: withEntry(state.surfaces, frame.surface.surfaceId, frame.surface) };
     case "surfaceResize":
       return surface(state, frame.surfaceId, { cols: frame.cols, rows: frame.rows });
+    case "surfaceAttend":
+      return surface(state, frame.surfaceId, { attended: frame.attended });
     case "surfaceStdout":
       return frame.snapshot ? surface(state, frame.surfaceId, { cols: frame.cols, rows: frame.rows }) : state;
     case "surfaceExit":
@@ -39,7 +41,9 @@ export function reduce(state, frame) {
     case "panelUpdate": {
       const panels = state.panels.get(frame.surfaceId) ?? new Map();
       const panel = frame.type === "panelCreate" ? frame.panel : { ...panels.get(frame.id), ...frame.panel };
-      return { ...state, panels: withEntry(state.panels, frame.surfaceId, withEntry(panels, frame.id, panel)) };
+      // One that is made again comes to the top.
+      const others = frame.type === "panelCreate" ? without(panels, frame.id) : panels;
+      return { ...state, panels: withEntry(state.panels, frame.surfaceId, withEntry(others, frame.id, panel)) };
     }
     case "panelClear": {
       const panels = state.panels.get(frame.surfaceId);
