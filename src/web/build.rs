@@ -67,9 +67,12 @@ fn row(dist: &Path, file: &Path) -> io::Result<(String, String)> {
     // `scripts/web` names the folder under assets/ by a hash of everything in it.
     let immutable = path.starts_with("/assets/");
     let mut row = String::new();
+    // The table names no place of this machine, so that builds of two checkouts are alike.
+    let below = format!("/src/web/dist/{relative}");
     writeln!(
         row,
-        "    Asset {{ path: {path:?}, content_type: {content_type:?}, bytes: include_bytes!({file:?}), \
+        "    Asset {{ path: {path:?}, content_type: {content_type:?}, \
+         bytes: include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {below:?})), \
          gzip: {gzip}, etag: {etag:?}, immutable: {immutable} }},"
     )
     .map_err(io::Error::other)?;
