@@ -207,6 +207,9 @@ impl Ht<'_> {
         let title = self.given("title").or_else(|| words.next().map(String::as_str));
         let title = title.ok_or_else(|| Failure::Usage("a notification needs a --title".to_owned()))?;
         let text = self.given("body").or_else(|| words.next().map(String::as_str));
+        if words.next().is_some() {
+            return Err(Failure::Usage("the title or the body is given twice".to_owned()));
+        }
         let lines: Vec<&str> = self.given("subtitle").into_iter().chain(text).collect();
         let mut body = self.body(&[("level", "level")], json!({ "title": title }));
         if !lines.is_empty() {

@@ -104,9 +104,9 @@ fn notifications() -> [Command; 4] {
             .about("Notify whoever looks, about this terminal; prints the notification's id")
             .args([
                 Arg::new("words").value_name("TITLE [BODY]").num_args(0..=2).help("The same without flags"),
-                option("title", "TITLE", "What happened").conflicts_with("words"),
+                option("title", "TITLE", "What happened"),
                 option("subtitle", "TEXT", "A line above the body"),
-                option("body", "TEXT", "More about it").conflicts_with("words"),
+                option("body", "TEXT", "More about it"),
                 level(),
                 option("sound", "NAME", "Whether there is one is a setting of whoever looks").hide(true),
             ]),
