@@ -21,7 +21,7 @@ use self::client_ledger::ClientLedger;
 use self::screen::Screen;
 use self::size_claim::SizeClaim;
 use self::utf8_seam::Utf8Seam;
-use crate::flow::{After as Following, Follower, Outbound, Stream};
+use crate::flow::{After as Following, Follower, Outbound, Stream, cut};
 use crate::limits::{
     INPUT_BYTES_MAX, RESIZE_INTERVAL, SCREEN_LAG_BYTES_MAX, SCREEN_PASS_BYTES_MIN, SCREEN_SLICE_BYTES,
 };
@@ -96,7 +96,7 @@ impl Terminal {
             seam: Utf8Seam::default(),
             screen: Screen::new(size, scrollback_lines),
             screen_at: 0,
-            screen_lag_max: SCREEN_LAG_BYTES_MAX.min(replay_bytes).max(1),
+            screen_lag_max: SCREEN_LAG_BYTES_MAX.min(replay_bytes).max(4),
             passes_at: 0,
             title: TitleHold::default(),
             claim: SizeClaim::default(),
@@ -131,16 +131,19 @@ impl Terminal {
             self.insert_clear(what);
             return self.take_text(&text[n..], now);
         }
-        self.screen.foresee(text);
         // The ring must not evict what the screen has not seen, however much comes at once.
-        for piece in text.chunks(self.screen_lag_max) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let [piece, _] = cut([rest, &[]], self.screen_lag_max);
             if self.must_wait_for_screen(piece.len()) {
                 self.level_screen(now);
             }
-            self.stream.append(piece);
+            self.append(piece);
+            rest = &rest[piece.len()..];
         }
     }
 
+    /// The screen foresees what is in the stream, and nothing beyond.
     fn append(&mut self, text: &[u8]) {
         self.stream.append(text);
         self.screen.foresee(text);
@@ -516,5 +519,31 @@ mod tests {
         terminal.feed(b"last", now);
         assert!(terminal.screen(now).text(0).ends_with("last"));
         assert_eq!(terminal.screen_lag(), 0);
+    }
+
+    #[test]
+    fn a_flood_of_frames_may_come_at_once_and_hold_bytes_that_are_no_characters() {
+        let frame = b"\x1b[H\x1b[2Jcaf\xe9\r\n".repeat(3);
+        let frames: Vec<u8> = (0..)
+            .flat_map(|n| [&frame[..], format!("{n}\x1b[K").as_bytes()].concat())
+            .take(2 << 20)
+            .collect();
+        let shown = |bite: usize, asked: bool| {
+            let (mut terminal, now) =
+                (Terminal::new(GridSize::new(80, 24).unwrap(), 2 << 20, 100, true), Instant::now());
+            for bytes in frames.chunks(bite) {
+                terminal.feed(bytes, now);
+                if asked {
+                    terminal.screen(now);
+                }
+            }
+            let mut reset = Vec::new();
+            terminal.screen(now).put_reset(&mut reset);
+            String::from_utf8(reset).unwrap()
+        };
+        let expected = shown(16 << 10, true);
+        for bite in [frames.len(), 300_000, 32 << 10, 4000] {
+            assert_eq!(shown(bite, false), expected, "{bite} bytes at a time");
+        }
     }
 }

@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 
 use self::strings::StringSpans;
 use super::size::GridSize;
+use crate::limits::SEQUENCE_BYTES_MAX;
 use buffer::Buffer;
 use charset::{ASCII, Charset};
 use colors::Colors;
@@ -111,7 +112,7 @@ impl Screen {
             charset: ASCII,
             join: 0,
             joined_bytes: 0,
-            sequence: Sequence::new(),
+            sequence: Sequence::new(SEQUENCE_BYTES_MAX),
             partial: [0; 4],
             partial_len: 0,
             links: Links::default(),
@@ -150,10 +151,17 @@ impl Screen {
     pub fn feed_to_ground(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() && !self.at_ground() {
-            self.take(&bytes[taken..=taken]);
-            taken += 1;
+            let len = self.payload_run(&bytes[taken..]);
+            self.take(&bytes[taken..taken + len]);
+            taken += len;
         }
         taken
+    }
+
+    /// Bytes to take next inside a sequence, so that a place between two sequences is not missed.
+    fn payload_run(&self, bytes: &[u8]) -> usize {
+        let run = if self.sequence.state.is_string() { print::ascii_run(bytes) } else { 1 };
+        run.max(1)
     }
 
     /// True between two escape sequences (and two characters).
@@ -276,12 +284,12 @@ impl Screen {
             match first_of_utf8(&partial[..len]) {
                 Utf8::Char(c, len) => {
                     self.partial_len = 0;
-                    self.take_char(c, &partial[..len]);
+                    self.take_code(c.into(), &partial[..len]);
                 }
                 // All but the last byte belong to no character; that one may start the next.
                 Utf8::Invalid(_) => {
                     self.partial_len = 0;
-                    self.take_char('\u{fffd}', "\u{fffd}".as_bytes());
+                    self.take_code(0xfffd, "\u{fffd}".as_bytes());
                     at -= 1;
                 }
                 Utf8::Short => {}
@@ -334,7 +342,7 @@ impl Screen {
         // C1 controls may stand in it, as characters.
         match valid.char_indices().find(|(_, c)| ('\u{80}'..'\u{a0}').contains(c)) {
             Some((0, control)) => {
-                self.take_char(control, &bytes[..2]);
+                self.take_code(control.into(), &bytes[..2]);
                 2
             }
             Some((end, _)) => {
@@ -357,11 +365,11 @@ impl Screen {
                 bytes.len()
             }
             Utf8::Short => {
-                self.take_char('\u{fffd}', "\u{fffd}".as_bytes());
+                self.take_code(0xfffd, "\u{fffd}".as_bytes());
                 bytes.len()
             }
             Utf8::Invalid(len) => {
-                self.take_char('\u{fffd}', "\u{fffd}".as_bytes());
+                self.take_code(0xfffd, "\u{fffd}".as_bytes());
                 len
             }
             Utf8::Char(_, len) => len,
@@ -380,7 +388,7 @@ impl Screen {
             }
             _ => match first_of_utf8(&bytes[..bytes.len().min(4)]) {
                 Utf8::Char(c, len) => {
-                    self.take_char(c, &bytes[..len]);
+                    self.take_code(c.into(), &bytes[..len]);
                     len
                 }
                 _ => {
@@ -388,13 +396,6 @@ impl Screen {
                     self.take_invalid(&bytes[..len], len == bytes.len())
                 }
             },
-        }
-    }
-
-    fn take_char(&mut self, c: char, bytes: &[u8]) {
-        // xterm.js's decoder drops it wherever it stands.
-        if c != '\u{feff}' {
-            self.take_code(c.into(), bytes);
         }
     }
 

@@ -1,8 +1,6 @@
 //! The escape-sequence state machine (DEC VT500, as in Paul Williams's diagram), with the transitions
 //! that xterm.js has. It knows what a sequence is, not what one means.
 
-use crate::limits::SEQUENCE_BYTES_MAX;
-
 /// The buffer of a sequence is given back when it grew larger than this.
 const PENDING_BYTES_KEPT: usize = 256;
 
@@ -206,22 +204,25 @@ pub(super) struct Sequence {
     pub(super) collect: u32,
     /// `collect` and final byte of the device control string under way.
     pub(super) dcs: u32,
-    /// The bytes so far, without controls that were executed on the way. At most
-    /// [`SEQUENCE_BYTES_MAX`]: of a longer one only its kind is remembered.
+    /// The bytes so far, without controls that were executed on the way. Of one that is longer than
+    /// `bytes_max` only its kind is remembered.
     pending: Vec<u8>,
+    bytes_max: usize,
     /// Where the payload of a string starts in `pending`.
     payload_at: usize,
     overflowed: bool,
 }
 
 impl Sequence {
-    pub(super) fn new() -> Sequence {
+    /// Between two sequences; keeps at most `bytes_max` bytes of one.
+    pub(super) fn new(bytes_max: usize) -> Sequence {
         Sequence {
             state: State::Ground,
             params: Params::new(),
             collect: 0,
             dcs: 0,
             pending: Vec::new(),
+            bytes_max,
             payload_at: 0,
             overflowed: false,
         }
@@ -259,7 +260,7 @@ impl Sequence {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.pending.len() + bytes.len() > SEQUENCE_BYTES_MAX {
+        if self.pending.len() + bytes.len() > self.bytes_max {
             self.overflowed = true;
         } else if !self.overflowed {
             self.pending.extend_from_slice(bytes);
@@ -315,6 +316,8 @@ impl Sequence {
         // From everywhere: ESC, CAN, SUB and the C1 controls.
         match code {
             0x1b => return self.escape(bytes),
+            // xterm.js's decoder drops it wherever it stands.
+            0xfeff => return Action::Nothing,
             0x18 | 0x1a | 0x80..=0x8f | 0x91..=0x97 | 0x99 | 0x9a => {
                 self.state = S::Ground;
                 return Action::Execute;

@@ -9,7 +9,6 @@
 use memchr::{memchr, memchr_iter, memchr2, memrchr, memrchr_iter};
 
 use super::frames::Frames;
-use super::print::ascii_run;
 use super::sequence::{Action, Sequence, State};
 use super::{Row, Screen, Utf8, first_of_utf8};
 
@@ -38,7 +37,7 @@ enum Trace {
 
 impl Scout {
     pub(super) fn new(cols: u16, rows: u16) -> Scout {
-        let (sequence, frames) = (Sequence::new(), Frames::new(cols, rows));
+        let (sequence, frames) = (Sequence::new(0), Frames::new(cols, rows));
         Scout { sequence, at: 0, lines_from: 0, states_to: 0, frames }
     }
 
@@ -92,13 +91,14 @@ impl Scout {
     }
 
     fn inside(&mut self, bytes: &[u8]) -> (usize, Trace) {
-        let skimmed = self.sequence.skim(bytes);
-        let Utf8::Char(c, len) = first_of_utf8(&bytes[..bytes.len().min(4)]) else {
-            self.frames.lose();
-            return (1, Trace::Unknown);
-        };
-        let (len, trace) = match skimmed {
-            0 => (len, self.step(c, &bytes[..len])),
+        let (len, trace) = match self.sequence.skim(bytes) {
+            0 => match first_of_utf8(&bytes[..bytes.len().min(4)]) {
+                Utf8::Char(c, len) => (len, self.step(c, &bytes[..len])),
+                _ => {
+                    self.frames.lose();
+                    return (1, Trace::Unknown);
+                }
+            },
             skimmed => (skimmed, self.trace_inside()),
         };
         if trace == Trace::Unknown && self.sequence.state != State::Ground {
@@ -113,15 +113,19 @@ impl Scout {
             // C1 control begins is not found by a search for ESC.
             Action::Nothing if c.is_control() && c != '\x1b' => Trace::Unknown,
             Action::Nothing => self.trace_inside(),
-            Action::Osc => {
+            ended @ (Action::Osc | Action::Dcs) => {
                 if self.sequence.state == State::Escape {
                     self.sequence.begin_escape();
                 }
-                Trace::State
+                if ended == Action::Osc {
+                    return Trace::State;
+                }
+                self.frames.lose();
+                Trace::Unknown
             }
             Action::Csi => self.trace_of(c as u8, bytes.len()),
             Action::Escape if c == '\\' && self.sequence.collect == 0 => Trace::Row,
-            Action::Escape | Action::Execute | Action::Print | Action::Dcs => {
+            Action::Escape | Action::Execute | Action::Print => {
                 self.frames.lose();
                 Trace::Unknown
             }
@@ -227,13 +231,17 @@ impl Screen {
         self.scout.take(text);
     }
 
-    /// Passes over what cannot be seen any more by the end of `lag`, what was foreseen and not fed. Returns how many bytes that were. Only with what follows them is the screen right again.
+    /// Passes over what cannot be seen any more by the end of `lag`: all that was foreseen and not fed. Returns how
+    /// many bytes that were. Only with what follows them is the screen right again.
     pub fn pass_over(&mut self, lag: [&[u8]; 2], replies: Option<&mut Vec<u8>>) -> usize {
         self.answering_to(replies, |screen| {
             let started = lag.map(|part| screen.feed_to_ground(part));
             let lag = [&lag[0][started[0]..], &lag[1][started[1]..]];
-            let (end, row) =
-                screen.lines_that_count(lag).or_else(|| screen.frame_that_counts()).unwrap_or((0, 0));
+            let (end, row) = screen
+                .lines_that_count(lag)
+                .or_else(|| screen.frame_that_counts())
+                .filter(|(end, _)| *end <= lag[0].len() + lag[1].len())
+                .unwrap_or((0, 0));
             if end > 0 {
                 let first = end.min(lag[0].len());
                 screen.apply_sequences([&lag[0][..first], &lag[1][..end - first]]);
@@ -307,10 +315,7 @@ impl Screen {
                         continue;
                     }
                 }
-                let len = match self.sequence.state {
-                    State::Osc => ascii_run(&part[at..]).max(1),
-                    _ => 1,
-                };
+                let len = self.payload_run(&part[at..]);
                 self.fed = base + at as u64;
                 self.take(&part[at..at + len]);
                 at += len;

@@ -337,6 +337,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
         1 => prop::sample::select(vec![
             "漢字", "e\u{301}", "\u{301}", "❤\u{fe0f}", "\t", "\x1b[C", "\x1b[2D", "\x1b[m", "\x1b[0m", "\x1b[?25l", "\x1b[?25h", "\x1b[K",
             "\x1b[1K", "\x1b[2K", "\x1b[3X", "\x1b[P", "\x1b[@", "\x1b]2;t\x07", "\x1b]8;;http://x/1\x07", "\x1b]8;;\x07",
+            "\x1b\u{feff}[A",
         ]).prop_map(str::to_owned),
     ];
     let end =
@@ -368,7 +369,17 @@ fn frames_that_were_painted_over_are_passed_over() {
     assert_eq!(passed(b"\x1b[H", &frame("and more than fits\x1b[K").repeat(10)), 0, "it wraps");
     assert_eq!(passed(b"\x1b[?6h\x1b[H", &whole.repeat(10)), 0, "rows count from the region");
     assert_eq!(passed(b"\x1b[2;4r\x1b[H", &whole.repeat(10)), 0);
-    for odd in ["\x1b[5;1H\n", "\x1b[A", "\x1b[L", "\x1b7", "\x1bM", "\x1b[?1049h", "\x1b(0", "\x1b[6n"] {
+    for odd in [
+        "\x1b[5;1H\n",
+        "\x1b[A",
+        "\x1b[L",
+        "\x1b7",
+        "\x1bM",
+        "\x1b[?1049h",
+        "\x1b(0",
+        "\x1b[6n",
+        "\x1b\u{feff}[A",
+    ] {
         assert_eq!(passed(b"\x1b[H", &[&whole, odd.as_bytes(), &whole].concat()), 0, "{odd:?}");
     }
 }
