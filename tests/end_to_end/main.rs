@@ -55,7 +55,7 @@
 //! | B67 sequences without end | `streams::sequences_without_end_cost_no_memory_and_leave_a_usable_terminal` |
 //! | B68 long sequences | `streams::long_sequences_pass_unchanged` |
 //! | B71 clear | `screens::clear_at_the_prompt_clears_for_everyone_and_the_text_never_comes_back`, `screens::clear_while_a_program_runs_clears_only_the_scrollback`, `screens::a_clear_waits_for_the_end_of_a_sequence_that_is_under_way`, `screens::sequences_that_clear_do_what_they_say` |
-//! | B72 memory of cells | `screens::a_full_coloured_scrollback_has_its_price_and_clear_gives_it_back` |
+//! | B72 memory of cells | `screens::a_full_scrollback_of_colours_and_links_has_its_price_and_after_a_clear_the_next_costs_nothing_more` |
 //! | B73 fights over the size | `sizes::naive_clients_that_send_their_size_on_every_size_frame_do_not_fight` |
 //! | B74 what is use | `sizes::replies_do_not_count_as_use_and_kitty_keys_do`, `terminals::a_posted_input_does_not_take_the_size` |
 //! | B76 bursts of sizes | `sizes::a_burst_of_resizes_ends_at_the_last_and_the_program_hears_a_few`, `sizes::a_size_that_does_not_change_is_not_told` |

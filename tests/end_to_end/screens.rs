@@ -200,27 +200,39 @@ for line in sys.stdin:
 }
 
 #[test]
-fn a_full_coloured_scrollback_has_its_price_and_clear_gives_it_back() {
+fn a_full_scrollback_of_colours_and_links_has_its_price_and_after_a_clear_the_next_costs_nothing_more() {
     let _alone = alone();
     let server = Server::start(&[]);
     let script = "import sys
-for line in range(1100):
-    sys.stdout.write(''.join('\\033[38;2;%d;%d;%dm#' % (line % 256, col % 256, (line * col) % 256) for col in range(200)) + '\\n')
-sys.stdout.write('\\033[mfull'); sys.stdout.flush(); sys.stdin.readline()
-sys.stdout.write('\\033[3J\\033[2J\\033[Hcleared'); sys.stdout.flush(); sys.stdin.readline()
+for time in range(3):
+    for line in range(1100):
+        sys.stdout.write(''.join('\\033]8;;http://%d/%d/%d\\007\\033[38;2;%d;%d;%dm#' % (time, line, col, line % 256, col % 256, (line * col) % 256) for col in range(200)) + '\\n')
+    sys.stdout.write('\\033]8;;\\007\\033[mfull %d' % time); sys.stdout.flush(); sys.stdin.readline()
+    sys.stdout.write('\\033[3J\\033[2J\\033[Hcleared %d' % time); sys.stdout.flush(); sys.stdin.readline()
 ";
     let before = processes::resident_kib(server.pid);
     let terminals: Vec<Terminal> = (0..5).map(|_| server.make(200, 50, python(script))).collect();
-    for terminal in &terminals {
-        server.until_screen(terminal, "full");
-    }
-    let grown = processes::resident_kib(server.pid).saturating_sub(before) / 5;
-    println!("{grown} KiB for 1,000 lines of 200 cells, each with its own colour");
-    assert!(grown < 24 << 10, "{grown} KiB a terminal");
-    for terminal in &terminals {
-        server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": "\n"}));
-        server.until_screen(terminal, "cleared");
-        assert!(!server.screen(terminal).contains('#'));
+    let shown = |what: &str| {
+        for terminal in &terminals {
+            server.until_screen(terminal, what);
+        }
+        processes::resident_kib(server.pid).saturating_sub(before) / 5
+    };
+    let enter = || {
+        for terminal in &terminals {
+            server.post(&format!("/v1/terminals/{}/input", terminal.id), &json!({"data": "\n"}));
+        }
+    };
+    let first = shown("full 0");
+    println!("{first} KiB for 1,000 lines of 200 cells, each with its own colour and link");
+    assert!(first < 24 << 10, "{first} KiB a terminal");
+    for time in 0..2 {
+        enter();
+        shown(&format!("cleared {time}"));
+        assert!(terminals.iter().all(|terminal| !server.screen(terminal).contains('#')));
+        enter();
+        let again = shown(&format!("full {}", time + 1));
+        assert!(again < first + first / 4, "{again} KiB a terminal, after {first}");
     }
 }
 

@@ -9,6 +9,13 @@ pub(super) struct Link {
     pub(super) uri: String,
 }
 
+impl Link {
+    /// What it costs in the table.
+    fn bytes(&self) -> usize {
+        size_of::<Option<Link>>() + self.id.len() + self.uri.len()
+    }
+}
+
 /// The table. Number 0 is no link.
 #[derive(Default)]
 pub(super) struct Links {
@@ -40,12 +47,12 @@ impl Links {
         if self.get(self.last).is_some_and(|link| link.id == id && link.uri == uri) {
             return self.last;
         }
-        let bytes = id.len() + uri.len();
-        if bytes > LINK_BYTES_MAX || self.bytes + bytes > LINKS_BYTES_MAX {
+        let link = Link { id: id.to_owned(), uri: uri.to_owned() };
+        if id.len() + uri.len() > LINK_BYTES_MAX || self.bytes + link.bytes() > LINKS_BYTES_MAX {
             return 0;
         }
-        let link = Some(Link { id: id.to_owned(), uri: uri.to_owned() });
-        self.bytes += bytes;
+        self.bytes += link.bytes();
+        let link = Some(link);
         self.young += 1;
         let index = match self.free.pop() {
             Some(index) => {
@@ -73,9 +80,11 @@ impl Links {
         }
         self.links.shrink_to_fit();
         self.free = (0..self.links.len()).filter(|index| self.links[*index].is_none()).collect();
-        self.bytes = self.links.iter().flatten().map(|link| link.id.len() + link.uri.len()).sum();
+        self.bytes = self.links.iter().flatten().map(Link::bytes).sum();
         self.young = 0;
-        self.last = 0;
+        if self.get(self.last).is_none() {
+            self.last = 0;
+        }
     }
 
     /// One more than the largest number given out.

@@ -260,13 +260,8 @@ impl Screen {
 
     /// Gives back the memory that only further output would need: painted rows become lines.
     pub fn rest(&mut self) {
-        for buffer in [&mut self.normal, &mut self.alternate] {
-            let len = buffer.len;
-            for row in &mut buffer.rows {
-                row.unpaint(&mut self.paint, len);
-            }
-        }
-        self.paint.forget(self.alternate.len.max(self.cols));
+        self.unpaint();
+        self.collect_links();
         self.sequence.rest();
         self.scout.rest();
     }
@@ -480,33 +475,48 @@ impl Screen {
         buffer.row(y).edit(paint, len, change);
     }
 
-    /// Forgets numbers of styles and links that no cell has any more.
+    /// Forgets numbers of styles and links that no cell has any more, when they are many.
     fn collect(&mut self) {
         let cells = usize::from(self.cols) * usize::from(self.rows);
         if self.paint.is_crowded(cells) {
-            self.rest();
+            self.unpaint();
         }
         if self.links.is_crowded() {
-            self.rest();
-            let mut used = vec![false; self.links.end()];
-            let mut mark = |link: u32| {
-                if let Some(used) = used.get_mut(link as usize) {
-                    *used = true;
-                }
-            };
-            mark(self.pen.link);
-            for line in &self.history {
-                line.pieces().for_each(|piece| mark(piece.style.link));
-            }
-            for buffer in [&self.normal, &self.alternate] {
-                for row in &buffer.rows {
-                    row.to_line(&mut self.paint, buffer.len)
-                        .pieces()
-                        .for_each(|piece| mark(piece.style.link));
-                }
-            }
-            self.links.collect(&used);
+            self.collect_links();
         }
+    }
+
+    fn unpaint(&mut self) {
+        for buffer in [&mut self.normal, &mut self.alternate] {
+            let len = buffer.len;
+            for row in &mut buffer.rows {
+                row.unpaint(&mut self.paint, len);
+            }
+        }
+        self.paint.forget(self.alternate.len.max(self.cols));
+    }
+
+    fn collect_links(&mut self) {
+        if self.links.end() == 1 {
+            return;
+        }
+        self.unpaint();
+        let mut used = vec![false; self.links.end()];
+        let mut mark = |link: u32| {
+            if let Some(used) = used.get_mut(link as usize) {
+                *used = true;
+            }
+        };
+        mark(self.pen.link);
+        for line in &self.history {
+            line.pieces().for_each(|piece| mark(piece.style.link));
+        }
+        for buffer in [&self.normal, &self.alternate] {
+            for row in &buffer.rows {
+                row.to_line(&mut self.paint, buffer.len).pieces().for_each(|piece| mark(piece.style.link));
+            }
+        }
+        self.links.collect(&used);
     }
 }
 

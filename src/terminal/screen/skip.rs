@@ -237,11 +237,8 @@ impl Screen {
         self.answering_to(replies, |screen| {
             let started = lag.map(|part| screen.feed_to_ground(part));
             let lag = [&lag[0][started[0]..], &lag[1][started[1]..]];
-            let (end, row) = screen
-                .lines_that_count(lag)
-                .or_else(|| screen.frame_that_counts())
-                .filter(|(end, _)| *end <= lag[0].len() + lag[1].len())
-                .unwrap_or((0, 0));
+            let (end, row) =
+                screen.lines_that_count(lag).or_else(|| screen.frame_that_counts()).unwrap_or((0, 0));
             if end > 0 {
                 let first = end.min(lag[0].len());
                 screen.apply_sequences([&lag[0][..first], &lag[1][..end - first]]);
