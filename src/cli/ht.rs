@@ -9,7 +9,7 @@ use super::client::{Endpoint, encode, refusal};
 use super::ht_text;
 use super::keys::Key;
 use super::table::table;
-use super::verbs::pieces;
+use super::verbs::type_in;
 use super::{Failure, print};
 use crate::limits::BODY_BYTES_MAX;
 
@@ -325,21 +325,13 @@ impl Ht<'_> {
 
     // ---- the terminal ----
 
-    fn type_in(&self, id: &str, text: &str) -> Result<(), Failure> {
-        for piece in pieces(text) {
-            let body = json!({ "data": piece });
-            self.endpoint.request("POST", &format!("/v1/terminals/{}/input", encode(id)), Some(&body))?;
-        }
-        Ok(())
-    }
-
     fn send(&self) -> Result<u8, Failure> {
         let text = self.joined("text");
         let mut typed = if self.options.get_flag("literal") { text } else { ht_text::unescape(&text) };
         if self.options.get_flag("enter") {
             typed.push('\r');
         }
-        self.type_in(&self.surface_id()?, &typed)?;
+        type_in(&self.endpoint, &self.surface_id()?, &typed)?;
         self.tell(&json!({ "ok": true }), String::new)
     }
 
@@ -349,7 +341,7 @@ impl Ht<'_> {
         let application_cursor = screen["applicationCursor"] == true;
         let keys = self.options.get_many::<Key>("key").unwrap_or_default();
         let bytes: Vec<u8> = keys.flat_map(|key| key.bytes_in(application_cursor)).collect();
-        self.type_in(&id, &String::from_utf8_lossy(&bytes))?;
+        type_in(&self.endpoint, &id, &String::from_utf8_lossy(&bytes))?;
         self.tell(&json!({ "ok": true }), String::new)
     }
 

@@ -161,16 +161,9 @@ pub(super) fn screen(options: &ArgMatches) -> Result<u8, Failure> {
 pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
     let endpoint = Endpoint::from_options(options)?;
     let id = endpoint.find_id(target(options))?;
-    let path = format!("/v1/terminals/{}/input", encode(&id));
-    let type_in = |data: &str| match data.is_empty() {
-        true => Ok(()),
-        false => endpoint.request("POST", &path, Some(&json!({ "data": data }))).map(|_| ()),
-    };
     let words = options.get_many::<String>("text").unwrap_or_default();
     let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
-    for piece in pieces(&text) {
-        type_in(piece)?;
-    }
+    type_in(&endpoint, &id, &text)?;
     if options.get_flag("stdin") {
         let mut stdin = std::io::stdin().lock();
         let mut held = Vec::new();
@@ -179,7 +172,7 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
             let read = stdin.by_ref().take(CLI_SEND_BYTES_MAX as u64).read_to_end(&mut held);
             let read = read.map_err(|error| format!("cannot read standard input: {error}"))?;
             let whole = if read == 0 { held.len() } else { whole_characters(&held) };
-            type_in(&String::from_utf8_lossy(&held[..whole]))?;
+            type_in(&endpoint, &id, &String::from_utf8_lossy(&held[..whole]))?;
             held.drain(..whole);
             if read == 0 {
                 break;
@@ -193,11 +186,20 @@ pub(super) fn send(options: &ArgMatches) -> Result<u8, Failure> {
     if options.get_flag("enter") {
         keys.push(b'\r');
     }
-    type_in(&String::from_utf8_lossy(&keys))?;
+    type_in(&endpoint, &id, &String::from_utf8_lossy(&keys))?;
     Ok(0)
 }
 
-pub(super) fn pieces(mut text: &str) -> Vec<&str> {
+/// Types into a terminal, in as many requests as the text needs.
+pub(super) fn type_in(endpoint: &Endpoint, id: &str, text: &str) -> Result<(), Failure> {
+    for piece in pieces(text) {
+        let body = json!({ "data": piece });
+        endpoint.request("POST", &format!("/v1/terminals/{}/input", encode(id)), Some(&body))?;
+    }
+    Ok(())
+}
+
+fn pieces(mut text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     while !text.is_empty() {
         let (piece, rest) =

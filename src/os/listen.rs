@@ -2,21 +2,21 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::limits::{LISTEN_BACKLOG, SILENCE_MAX, SOCKET_PATH_BYTES_MAX, UNSENT_BYTES_FIRST};
-use crate::os::proc;
+use crate::os::lock;
 
 /// Where the server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +208,7 @@ fn open_unix(path: &Path) -> Result<Listener, String> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
     }
-    let file = lock_path(path)?;
+    let file = lock::hold(path, "--runtime-dir")?;
     clear_path(path)?;
     let listener = bind_unix(path).map_err(|errno| failed(errno.into()))?;
     Ok(Listener::Unix {
@@ -216,39 +216,6 @@ fn open_unix(path: &Path) -> Result<Listener, String> {
         path: path.to_owned(),
         lock: Some(SocketLock { _file: file, socket: path.to_owned() }),
     })
-}
-
-fn lock_path(path: &Path) -> Result<File, String> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push(".lock");
-    let shown = Path::new(&lock_path).display();
-    let failed = |error: io::Error| format!("cannot lock {shown}: {error}");
-    let mut options = File::options();
-    // Not blocking: somebody might have put a FIFO there.
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let mut file = options.open(&lock_path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    if !meta.is_file() || meta.uid() != proc::own_uid() {
-        return Err(format!("{shown} is not a file of ours; remove it or choose another directory"));
-    }
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => {
-            let mut pid = String::new();
-            // A holder that has not written yet is named without its number.
-            let _ = file.take(16).read_to_string(&mut pid);
-            let holder = if pid.trim().is_empty() { String::new() } else { format!(" (pid {})", pid.trim()) };
-            let path = path.display();
-            return Err(format!(
-                "{path} is held by a running wharf{holder}; stop it or choose another --runtime-dir"
-            ));
-        }
-        Err(errno) => return Err(failed(errno.into())),
-    }
-    file.set_len(0).map_err(failed)?;
-    writeln!(file, "{}", std::process::id()).map_err(failed)?;
-    Ok(file)
 }
 
 /// Removes what a killed server left at the path; refuses when it is anything else. The lock is held.

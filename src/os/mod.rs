@@ -2,6 +2,7 @@
 
 pub mod git;
 pub mod listen;
+pub mod lock;
 pub mod metadata;
 pub mod new_file;
 pub mod proc;

@@ -360,7 +360,7 @@ const NOT_INHERITED: &[&str] = &[
     "TILIX_ID",
     "GPG_TTY",
     "SSH_TTY",
-    "HT_SURFACE",
+    "COLORFGBG",
     "NOTIFY_SOCKET",
     "LISTEN_FDS",
     "LISTEN_PID",
@@ -388,6 +388,7 @@ const NOT_INHERITED: &[&str] = &[
 const NOT_INHERITED_PREFIXES: &[&str] = &[
     "WHARF_",
     "HYPERTERM_",
+    "HT_",
     "KITTY_",
     "VTE_",
     "WEZTERM_",
@@ -534,6 +535,10 @@ mod tests {
             ("WATCHDOG_USEC", "1"),
             ("INVOCATION_ID", "1"),
             ("CREDENTIALS_DIRECTORY", "/c"),
+            ("COLORFGBG", "15;0"),
+            ("HT_SURFACE", "outer"),
+            ("HT_WORKSPACE_ID", "outer"),
+            ("HYPERTERM_CHANNELS", "{}"),
             ("OLDPWD", "/old"),
         ];
         let replaced = [("TERM", "screen"), ("COLORTERM", "no"), ("TERM_PROGRAM", "kitty")];

@@ -27,6 +27,7 @@ mod uploads;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -53,7 +54,7 @@ use crate::os::shell_integration::{self, ScriptsDir};
 use crate::os::signals::Signals;
 use crate::os::spawn::{Exit, Reaped};
 use crate::os::state;
-use crate::os::{proc, programs};
+use crate::os::{lock, proc, programs};
 use crate::wire::mirror_frames;
 use crate::wire::state::{parse_state, state_bytes};
 use crate::workspace::events::EventLog;
@@ -123,6 +124,8 @@ pub struct Server {
     save_at: Option<Instant>,
     /// The child that brings it to the disk.
     saving: Option<i32>,
+    /// The state is ours alone.
+    _state_lock: File,
 }
 
 struct Listening {
@@ -188,6 +191,7 @@ impl Server {
         let _ = proc::raise_descriptor_limit();
         proc::private_dir(&config.runtime_dir).map_err(BindError)?;
         proc::private_dir(&config.state_dir).map_err(BindError)?;
+        let state_lock = lock::hold(&config.state_dir.join(STATE_FILE), "--state-dir").map_err(BindError)?;
         let poll = Poll::new().map_err(|error| failed("cannot make an epoll instance", error))?;
         let signals = Signals::install().map_err(|error| failed("cannot catch signals", error))?;
         poll.registry()
@@ -286,6 +290,7 @@ impl Server {
             follow_at: None,
             save_at: None,
             saving: None,
+            _state_lock: state_lock,
         })
     }
 

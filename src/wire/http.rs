@@ -383,7 +383,8 @@ fn set_target(request: &mut Request, target: &str) -> Result<(), Reject> {
 
 /// Panels hold pictures; everything else is a few fields.
 fn body_bytes_max(request: &Request) -> usize {
-    if request.path.contains("/panels/") { PANEL_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
+    let is_panel = request.path.contains("/v1/surfaces/") && request.path.contains("/panels/");
+    if is_panel { PANEL_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
 }
 
 fn request_framing(request: &Request) -> Result<Framing, Reject> {

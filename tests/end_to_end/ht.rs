@@ -120,7 +120,7 @@ fn what_scripts_say_inside_of_their_terminal_is_told_to_everyone_field_by_field(
     assert_eq!(told, json!({ "id": null, "title": "Done", "body": "in 3 s\n2 passed", "level": "success", "surfaceId": id, "createdAt": null }));
     shell.run("ht dismiss $note");
     assert_eq!(mirror.until("notificationDismiss")["id"], note);
-    shell.run("ht notify 'only a title' && ht clear-notifications");
+    shell.run("ht notify 'only a title' --body 'beside it' && ht clear-notifications");
     assert_eq!(mirror.until("notificationCreate")["notification"]["title"], "only a title");
     mirror.until("notificationDismiss");
     shell.run(r#"ht plan set --agent claude --json '[{"id":"M1","title":"Look"},{"id":"M2","title":"Do"}]'"#);
@@ -253,9 +253,8 @@ fn what_is_sent_arrives_as_keys_that_the_program_wants() {
     // More than one request can hold.
     let cat = server.make(80, 24, sh("stty raw -echo; echo ready; head -c 300000 | wc -c; exec cat"));
     server.until_screen(&cat, "ready");
-    for _ in 0..3 {
-        says(&server, &["send", "-s", &cat.id, &"x".repeat(100_000)]);
-    }
+    let word = "x".repeat(99_999);
+    says(&server, &["send", "-s", &cat.id, &word, &word, &word, "x"]);
     server.until_screen(&cat, "300000");
 }
 
@@ -286,6 +285,7 @@ fn a_failure_is_one_line_that_names_what_is_wrong_and_an_exit_code() {
         (&["set-progress", "-s", id, "NaN"], 2, "NaN"),
         (&["set-progress", "-s", id, "1.5"], 2, "1.5"),
         (&["notify", "-s", id], 2, "--title"),
+        (&["notify", "-s", id, "Done", "all", "--body", "all of it"], 2, "twice"),
         (&["log", "-s", id, "m", "--level", "loud"], 2, "--level"),
         (&["plan", "set", "-s", id, "--json", "{"], 2, "JSON"),
         (&["autocontinue", "set"], 2, "--engine"),

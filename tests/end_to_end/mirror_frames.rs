@@ -19,10 +19,9 @@ fn each_field_of_a_client_frame_has_its_type_and_its_bounds() {
     let long = "x".repeat(10 << 10);
     let strings = || vec![json!(null), json!(7), json!([]), json!({}), json!(true), json!(long), json!("")];
     let numbers = || vec![json!(null), json!("80"), json!([]), json!({}), json!(false)];
-    let good = |frame: Value| frame;
     for (frame, fields) in [
         (
-            good(json!({ "type": "surfaceStdin", "surfaceId": id, "bytes": "" })),
+            json!({ "type": "surfaceStdin", "surfaceId": id, "bytes": "" }),
             vec![
                 ("surfaceId", strings()),
                 (
@@ -33,14 +32,12 @@ fn each_field_of_a_client_frame_has_its_type_and_its_bounds() {
             ],
         ),
         (
-            good(json!({ "type": "surfaceResizeRequest", "surfaceId": id, "cols": 80, "rows": 24 })),
+            json!({ "type": "surfaceResizeRequest", "surfaceId": id, "cols": 80, "rows": 24 }),
             vec![("surfaceId", strings()), ("cols", numbers()), ("rows", numbers())],
         ),
-        (good(json!({ "type": "surfaceFocus", "surfaceId": id })), vec![("surfaceId", strings())]),
+        (json!({ "type": "surfaceFocus", "surfaceId": id }), vec![("surfaceId", strings())]),
         (
-            good(
-                json!({ "type": "panelInteract", "surfaceId": id, "id": "p", "event": { "type": "click" } }),
-            ),
+            json!({ "type": "panelInteract", "surfaceId": id, "id": "p", "event": { "type": "click" } }),
             vec![
                 ("surfaceId", strings()),
                 ("id", strings()),
@@ -59,18 +56,15 @@ fn each_field_of_a_client_frame_has_its_type_and_its_bounds() {
             ],
         ),
         (
-            good(json!({ "type": "selectWorkspaceCwd", "workspaceId": "default", "cwd": null })),
+            json!({ "type": "selectWorkspaceCwd", "workspaceId": "default", "cwd": null }),
             vec![
                 ("workspaceId", strings()),
                 ("cwd", vec![json!(7), json!("relative"), json!("/\u{0}"), json!(format!("/{long}"))]),
             ],
         ),
+        (json!({ "type": "ping", "nonce": 1 }), vec![("nonce", vec![json!(null), json!([]), json!(long)])]),
         (
-            good(json!({ "type": "ping", "nonce": 1 })),
-            vec![("nonce", vec![json!(null), json!([]), json!(long)])],
-        ),
-        (
-            good(json!({ "type": "cancel", "id": format!("metadata:{id}") })),
+            json!({ "type": "cancel", "id": format!("metadata:{id}") }),
             vec![("id", vec![json!(null), json!(7), json!(long)])],
         ),
     ] {

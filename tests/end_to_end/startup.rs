@@ -110,6 +110,10 @@ fn a_second_server_neither_starts_nor_disturbs_the_first() {
     // Not even when the first one cannot answer.
     server.signal("STOP");
     refuses(Launch::default().in_dir(&root), &["running"]);
+    // Nor beside it, at the same state.
+    let elsewhere = root.join("elsewhere");
+    let beside = Launch::default().in_dir(&root).flags(&["--runtime-dir", elsewhere.to_str().unwrap()]);
+    refuses(beside, &["state.json", "running", "--state-dir"]);
     server.signal("CONT");
     server.still_serves();
     let mut unix = Http::over(server.dial_unix());
