@@ -7,10 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use memchr::memmem;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::metadata::{Stamp, nearest, read_file, stamp};
+use crate::limits::MANIFEST_BYTES_MAX;
 
 /// Where a repository's work tree begins, and where its index and head lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,25 @@ impl Place {
         Some(Place { root, git_dir })
     }
 
+    /// Whether the repository's own configuration names filters, or files that may name some: programs that git
+    /// runs by itself on changed files (gitattributes(5)). An unpacked archive may bring them along.
+    fn brings_programs(&self) -> bool {
+        let common = read_file(&self.git_dir.join("commondir"))
+            .and_then(|name| String::from_utf8(name).ok())
+            .map_or(self.git_dir.clone(), |name| self.git_dir.join(name.trim()));
+        [common.join("config"), self.git_dir.join("config.worktree")]
+            .iter()
+            .filter_map(|path| read_file(path))
+            .any(|text| {
+                let is_cut = text.len() as u64 >= MANIFEST_BYTES_MAX;
+                let text = text.to_ascii_lowercase();
+                is_cut
+                    || [&b"[filter"[..], b"[include"]
+                        .iter()
+                        .any(|section| memmem::find(&text, section).is_some())
+            })
+    }
+
     /// Changes with each commit, checkout, `git add` and fetch.
     pub fn stamps(&self) -> [Option<Stamp>; 3] {
         ["HEAD", "index", "FETCH_HEAD"].map(|name| stamp(&self.git_dir.join(name)))
@@ -49,13 +70,17 @@ pub struct Child {
     pub output: OwnedFd,
 }
 
-/// Starts git in a directory with these arguments. It has no input, no terminal and no say: what it complains of
+/// Starts git in a repository with these arguments. It has no input, no terminal and no say: what it complains of
 /// is dropped. Variables that would point it to another repository, make it prompt, page or trace, and the
 /// server's own secrets, are not in its environment.
 ///
 /// # Errors
-/// Whatever the system says; `NotFound` where git is not installed.
+/// Whatever the system says; `NotFound` where git is not installed, `PermissionDenied` where the repository brings
+/// programs that git would run: to stand in it is no leave to do that.
 pub fn start(directory: &Path, arguments: &[&str]) -> io::Result<Child> {
+    if Place::around(directory).is_some_and(|place| place.brings_programs()) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its own configuration names programs"));
+    }
     let mut command = Command::new("git");
     command.args(arguments).current_dir(directory).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -115,6 +140,26 @@ mod tests {
         assert_ne!(place.stamps(), before);
         fs::write(linked.join(".git"), "nonsense").unwrap();
         assert_eq!(Place::around(&linked), None);
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn git_does_not_run_where_the_repository_brings_programs() {
+        let root = std::env::temp_dir().join(format!("wharf-git-filter-{}", std::process::id()));
+        let (plain, linked) = (root.join("plain"), root.join("linked"));
+        fs::create_dir_all(plain.join(".git/worktrees/w")).unwrap();
+        fs::create_dir_all(&linked).unwrap();
+        fs::write(linked.join(".git"), "gitdir: ../plain/.git/worktrees/w\n").unwrap();
+        fs::write(plain.join(".git/worktrees/w/commondir"), "../..\n").unwrap();
+        let brings = |directory: &Path| Place::around(directory).unwrap().brings_programs();
+        fs::write(plain.join(".git/config"), "[core]\n\tbare = false\n").unwrap();
+        assert!(!brings(&plain) && !brings(&linked));
+        for config in ["[Filter \"x\"]\n\tclean = touch /tmp/x\n", "[core]\n[include]\n\tpath = other\n"] {
+            fs::write(plain.join(".git/config"), config).unwrap();
+            assert!(brings(&plain) && brings(&linked), "{config}");
+            let refused = start(&linked, &["status"]).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        }
         fs::remove_dir_all(&root).unwrap();
     }
 }

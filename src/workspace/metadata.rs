@@ -55,7 +55,8 @@ pub struct Git {
 
 /// Arguments of the child whose output [`Git::parse`] reads, to be run at the top of the work tree. It takes no
 /// lock that a person's own git would trip over, runs no hook and no monitor, and does not go into submodules,
-/// whose configuration may name programs too. Filters of changed files (git-lfs) run, as in a person's own.
+/// whose configuration may name programs too. Filters of changed files (git-lfs) run where the user's own
+/// configuration names them; see `os::git::start` for a repository's.
 pub const GIT_STATUS: [&str; 10] = [
     "--no-optional-locks",
     "-c",
