@@ -3,37 +3,13 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import {
-  desktop, launchBrowser, lines, makeHome, openShell, openTab, phone, picture, removeHome, run, startProxy,
-  startServer, untilLine, untilMatch, untilText,
+  desktop, home, lines, openShell, phone, picture, run, serve, serveEachTest, server, startProxy, tab,
+  untilLine, untilMatch, untilText,
 } from "./harness.mjs";
 
-let browser;
-let home;
-let server;
-let tabs;
-
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  tabs = [];
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  const problems = tabs.flatMap((tab) => tab.problems);
-  await Promise.all(tabs.map((tab) => tab.context().close()));
-  await server.stop();
-  removeHome(home);
-  assert.deepEqual(problems, []);
-});
-
-async function tab(options) {
-  const page = await openTab(browser, options);
-  tabs.push(page);
-  return page;
-}
+serveEachTest();
 
 test("a closed tab is opened again: same shell, same screen", async () => {
   const first = await tab();
@@ -230,7 +206,7 @@ test("a server that goes away says so; a new one says that the terminal is gone"
   const { port } = server;
   await server.stop();
   await untilText(page, "#notice", "server");
-  server = await startServer({ home, port });
+  await serve({ port });
   await untilText(page, "#ended", "This terminal is gone");
   await page.click("#again");
   await untilLine(page, "$");
@@ -241,7 +217,7 @@ test("a server that goes away says so; a new one says that the terminal is gone"
 test("without the token the page asks for it, says when it is wrong, and keeps it out of the address", async () => {
   await server.stop();
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
-  server = await startServer({ home, args: ["--token-file", join(home, "token")] });
+  await serve({ args: ["--token-file", join(home, "token")] });
   const page = await tab();
   await page.goto(new URL("t/work", server.url).href.replace(/\?.*/, ""));
   await page.getByLabel("Token").fill("wrong");
@@ -268,7 +244,7 @@ test("a hostile title is only text", async () => {
 
 test("everything works behind a base path", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--base-path", "/a/b"] });
+  await serve({ args: ["--base-path", "/a/b"] });
   const page = await tab();
   await openShell(page, new URL("/a/b/", server.url).href, "work");
   await run(page, "echo here");

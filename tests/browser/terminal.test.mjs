@@ -4,36 +4,17 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import {
-  desktop, launchBrowser, lines, makeHome, openShell, openTab, phone, removeHome, run, startProxy, startServer,
-  until, untilLine, untilMatch, untilText,
+  desktop, home, lines, openShell, phone, run, serve, serveEachTest, server, startProxy, tab as plainTab, until,
+  untilLine, untilMatch, untilText,
 } from "./harness.mjs";
 
-let browser;
-let home;
-let server;
-let tabs;
-
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  tabs = [];
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  const problems = tabs.flatMap((tab) => tab.problems);
-  await Promise.all(tabs.map((tab) => tab.context().close()));
-  await server.stop();
-  removeHome(home);
-  assert.deepEqual(problems, []);
-});
+serveEachTest();
 
 async function tab(options) {
-  const page = await openTab(browser, options);
+  const page = await plainTab(options);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  tabs.push(page);
   return page;
 }
 
@@ -460,7 +441,7 @@ test("what is typed during a flood is handled while it still runs", async () => 
 
 test("the page can be installed, also behind a base path", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--base-path", "/a/b"] });
+  await serve({ args: ["--base-path", "/a/b"] });
   const page = await tab(phone);
   await page.goto(new URL("/a/b/t/work", server.url).href);
   await untilLine(page, "$");
@@ -695,7 +676,7 @@ test("a pasted image and a picked file are sent as well", async () => {
 
 test("a large file survives a broken connection, shows how far it is, and can be cancelled", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--upload-bytes", "9000000"] });
+  await serve({ args: ["--upload-bytes", "9000000"] });
   const proxy = await startProxy(server.port);
   const page = await tab();
   await openShell(page, proxy.url, "work");
@@ -821,7 +802,7 @@ test("the first load of the page is small", async () => {
 test("phone: the token form fits, and a wrong token is told apart from a server that is away", async () => {
   await server.stop();
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
-  server = await startServer({ home, args: ["--token-file", join(home, "token")] });
+  await serve({ args: ["--token-file", join(home, "token")] });
   const page = await tab(phone);
   await page.goto(new URL("t/work", server.url).href.replace(/\?.*/, ""));
   const field = page.getByLabel("Token");
