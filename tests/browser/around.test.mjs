@@ -6,7 +6,7 @@ import http from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { home, openDesk, phone, run, script, serveEachTest, untilLine, untilMatch, untilText } from "./harness.mjs";
+import { desktop, home, openDesk, phone, run, script, serveEachTest, untilLine, untilMatch, untilText } from "./harness.mjs";
 
 serveEachTest();
 

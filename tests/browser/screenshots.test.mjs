@@ -72,14 +72,12 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
         wharf.screen.progress("holiday photograph with a rather long name.jpeg", () => {}).at(0.4);
       });
       await photograph(page, `${device}-${colorScheme}-search`);
-      await page.evaluate(() => {
-        wharf.screen.closeSearch();
-        document.querySelector(".toasts").replaceChildren();
-      });
+      await page.keyboard.press("Escape");
+      await page.evaluate(() => document.querySelector(".toasts").replaceChildren());
       await run(page, "clear; cat");
       await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
       await page.evaluate(() => void wharf.screen.paste("rm -rf build\nmake -j4 && make install\necho done\n"));
-      await untilText(page, ".ask", "Paste 3 lines?");
+      await untilText(page, ".question", "Paste 3 lines?");
       await photograph(page, `${device}-${colorScheme}-paste`);
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.keyboard.press("Control+d");

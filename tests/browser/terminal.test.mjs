@@ -189,9 +189,9 @@ test("a link whose text says something else shows its target first, and no scrip
   };
   await click("script");
   await click("harmless.example");
-  await untilText(page, ".ask", "harmless.example");
-  await untilText(page, ".ask pre", "/v1/health?%3Cimg%20src=x%20onerror=alert(1)%3E");
-  assert.equal(await page.locator(".ask img").count(), 0);
+  await untilText(page, ".question", "harmless.example");
+  await untilText(page, ".question pre", "/v1/health?%3Cimg%20src=x%20onerror=alert(1)%3E");
+  assert.equal(await page.locator(".question img").count(), 0);
   await page.getByRole("button", { name: "Cancel" }).click();
   assert.equal(pages, 0);
   await click("harmless.example");
@@ -205,7 +205,7 @@ test("a link whose text says something else shows its target first, and no scrip
   const again = page.context().waitForEvent("page");
   await click(`${server.url}v1/health`);
   await again;
-  assert.equal(await page.locator(".ask").count(), 0);
+  assert.equal(await page.locator(".question").count(), 0);
 });
 
 test("Ctrl+C copies what is selected, and interrupts when nothing is", async () => {
@@ -241,9 +241,9 @@ test("a paste cannot press Enter by itself", async () => {
   await page.evaluate(() => navigator.clipboard.writeText("first\n<img src=x onerror=alert(1)>\nthird"));
   await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
   await page.keyboard.press("Control+Shift+V");
-  await untilText(page, ".ask", "Paste 3 lines?");
-  await untilText(page, ".ask pre", "<img src=x");
-  assert.equal(await page.locator(".ask img").count(), 0);
+  await untilText(page, ".question", "Paste 3 lines?");
+  await untilText(page, ".question pre", "<img src=x");
+  assert.equal(await page.locator(".question img").count(), 0);
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.waitForFunction(() => document.activeElement === wharf.term.textarea);
   await page.keyboard.press("Control+Shift+V");
@@ -719,7 +719,7 @@ test("the text of the terminal can be saved", async () => {
 test("everything is reached by keyboard and has a name", async () => {
   const page = await shell();
   await page.keyboard.press("Control+Shift+M");
-  await page.waitForFunction(() => document.activeElement?.matches(".menu-item"));
+  await page.waitForFunction(() => document.activeElement?.matches(".menu button"));
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Escape");

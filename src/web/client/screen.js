@@ -207,10 +207,6 @@ export class Screen {
     return this.#search.open();
   }
 
-  closeSearch() {
-    if (this.#search?.isOpen) this.#search.close();
-  }
-
   /** Says it in the screen's corner, in passing; `offer` adds a button `{label, act}`. */
   say(text, offer) {
     this.#toasts.say(text, offer);

@@ -2,7 +2,7 @@
 
 import { Files } from "../files.js";
 import { Screen } from "../screen.js";
-import { h, icon, iconButton, setAttribute, setText } from "./dom.js";
+import { h, icon, iconButton, setAttribute, setText } from "../dom.js";
 import { howItEnded } from "./model.js";
 
 /** Output of a terminal that was never shown is kept as it came up to here; above it, it is parsed out of sight. */

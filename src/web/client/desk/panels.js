@@ -1,7 +1,7 @@
 // What scripts draw: panels over their terminals. Their frame, their place, and what people do to them; what is in
 // them is drawn by panel-content.js.
 
-import { h, iconButton, setAttribute, setText } from "./dom.js";
+import { h, iconButton, setAttribute, setText } from "../dom.js";
 import { Content } from "./panel-content.js";
 
 /** CSS pixels of a panel that stay on the terminal, so that it can be taken hold of. */

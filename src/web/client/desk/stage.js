@@ -2,7 +2,7 @@
 // through them. All surfaces are fed; those that were shown once have a real terminal.
 
 import { wish } from "../prefs.js";
-import { h, keyed } from "./dom.js";
+import { h, keyed } from "../dom.js";
 import { places } from "./layout.js";
 import { SurfaceScreen, Pane } from "./pane.js";
 import { fromBase64 } from "./outbox.js";
