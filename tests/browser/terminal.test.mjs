@@ -245,7 +245,7 @@ test("a paste cannot press Enter by itself", async () => {
   await untilText(page, ".question pre", "<img src=x");
   assert.equal(await page.locator(".question img").count(), 0);
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.waitForFunction(() => document.activeElement === wharf.term.textarea);
+  await page.waitForFunction(() => !document.querySelector("dialog") && document.activeElement === wharf.term.textarea);
   await page.keyboard.press("Control+Shift+V");
   await page.getByRole("button", { name: "Paste", exact: true }).click();
   await untilMatch(page, /^third/);

@@ -128,14 +128,14 @@ export class Touch {
     // The program scrolls: it gets a wheel's reports, or arrows.
     const wheel = { deltaY: Math.sign(lines), deltaMode: 1, clientX: x, clientY: y, bubbles: true, cancelable: true };
     for (let n = 0; n < Math.min(Math.abs(lines), term.rows); n++) {
-      this.#screen.term.element.querySelector(".xterm-screen").dispatchEvent(new WheelEvent("wheel", wheel));
+      this.#screen.grid.dispatchEvent(new WheelEvent("wheel", wheel));
     }
   }
 
   /** The cell under a point, kept inside of the screen. */
   #cellAt(x, y) {
     const { term, cell } = this.#screen;
-    const rect = this.#screen.term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const rect = this.#screen.grid.getBoundingClientRect();
     const within = (n, last) => Math.min(last, Math.max(0, Math.floor(n)));
     return {
       x: within((x - rect.left) / cell.width, term.cols - 1),
@@ -202,7 +202,7 @@ export class Touch {
   #place() {
     if (!this.#ends) return;
     const { term, cell, over } = this.#screen;
-    const grid = this.#screen.term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const grid = this.#screen.grid.getBoundingClientRect();
     const from = over.getBoundingClientRect();
     const [first, last] = this.#inOrder();
     const top = (end) => grid.top - from.top + (end.y - term.buffer.active.viewportY) * cell.height;

@@ -148,7 +148,7 @@ function page(kind, data, scheme) {
 }
 
 /** How large an SVG says that it is. */
-export function svgSize(text) {
+function svgSize(text) {
   const tag = /<svg\b[^>]*>/i.exec(text)?.[0] ?? "";
   const attribute = (name) => new RegExp(`\\s${name}\\s*=\\s*["']([^"']*)["']`, "i").exec(tag)?.[1] ?? "";
   const px = (name) => (/^\s*\d*\.?\d+(px)?\s*$/.test(attribute(name)) ? Number.parseFloat(attribute(name)) : null);

@@ -216,7 +216,7 @@ class PanelView {
     if (!screen || !marker) return null;
     const { active } = screen.term.buffer;
     if (marker.isDisposed || active.type !== "normal") return null;
-    const text = screen.term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const text = screen.grid.getBoundingClientRect();
     const own = layer.getBoundingClientRect();
     const y = text.top - own.top + (marker.line - active.viewportY) * screen.cell.height + below;
     return { x: text.left - own.left + this.#panel.x, y };
