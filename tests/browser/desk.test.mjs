@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import {
   desktop, home, lines, openDesk, phone, picture, run, script, serve, serveEachTest, server, startProxy, tab,
-  untilLine, untilMatch, untilText,
+  untilLine, untilMatch, untilOwnSize, untilText,
 } from "./harness.mjs";
 
 /** The device attributes, with or without images, which are loaded a moment later. */
@@ -29,12 +29,6 @@ const named = async (page, name) => {
   await untilFocused(page, name);
 };
 const grid = (page) => page.evaluate(() => `${wharf.term.cols}x${wharf.term.rows}`);
-/** The program has the size that fits, in the cells of the renderer that was loaded last. */
-const untilOwnSize = (page) => page.waitForFunction(() => {
-  const { screen } = wharf.desk.stage;
-  const grid = screen.ownGrid();
-  return document.querySelector(".pane:not([hidden]) canvas") && grid.cols === screen.term.cols && grid.rows === screen.term.rows;
-});
 const newTerminal = async (page) => {
   const before = await focused(page);
   await key(page, "Alt+Shift+N");

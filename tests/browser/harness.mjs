@@ -205,6 +205,15 @@ export async function openDesk(options, url = server.url) {
   return page;
 }
 
+/** The program has the size that fits, in the cells of the renderer that was loaded last. */
+export function untilOwnSize(page) {
+  return page.waitForFunction(() => {
+    const screen = wharf.screen ?? wharf.desk.stage.screen;
+    const grid = screen.ownGrid();
+    return screen.grid.querySelector("canvas") && grid.cols === screen.term.cols && grid.rows === screen.term.rows;
+  });
+}
+
 /** Everything that the screen shows: text, colours, attributes, cursor. */
 export function picture(page) {
   return page.evaluate(() => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import {
   desktop, home, lines, openShell, phone, picture, run, serve, serveEachTest, server, startProxy, tab,
-  untilLine, untilMatch, untilText,
+  untilLine, untilMatch, untilOwnSize, untilText,
 } from "./harness.mjs";
 
 serveEachTest();
@@ -148,6 +148,7 @@ test("vim's screen is the same after a reload, and vim is still there", async ()
 test("two pages on one terminal: the one being used has the size, the other can take it over", async () => {
   const wide = await tab();
   await openShell(wide, server.url, "work");
+  await untilOwnSize(wide);
   const grid = (page) => page.evaluate(() => [wharf.term.cols, wharf.term.rows].join("x"));
   const wideGrid = await grid(wide);
   const isForeign = (page, foreign) => page.waitForFunction((foreign) => document.getElementById("take-over").hidden !== foreign, foreign);
@@ -156,6 +157,7 @@ test("two pages on one terminal: the one being used has the size, the other can 
   await openShell(small, server.url, "work");
   await isForeign(wide, true);
   await isForeign(small, false);
+  await untilOwnSize(small);
   const smallGrid = await grid(small);
   assert.notEqual(smallGrid, wideGrid);
   await wide.waitForFunction((cols) => wharf.term.cols === cols, Number(smallGrid.split("x")[0]));

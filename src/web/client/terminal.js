@@ -54,7 +54,10 @@ let mark = "";
 
 setTitle("");
 fitPage();
-new ResizeObserver(askForSizeSoon).observe(element("screen"));
+const sizes = new ResizeObserver(askForSizeSoon);
+sizes.observe(element("screen"));
+// Cells become larger or smaller with another renderer, without a change of the box.
+sizes.observe(screen.grid);
 document.addEventListener("visibilitychange", onVisibility);
 element("take-over").addEventListener("click", () => {
   screen.focus();
