@@ -1,30 +1,13 @@
 // Pictures of what surrounds terminals, for people to look at, in target/screenshots: each view, on both viewports, in
 // both themes.
 
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { launchBrowser, makeHome, openTab, phone, photograph, removeHome, run, startServer, untilLine } from "./harness.mjs";
+import { test } from "node:test";
+import { phone, photograph, run, script, serveEachTest, server, tab, untilLine } from "./harness.mjs";
 
 const desktop = { viewport: { width: 1280, height: 800 } };
 const long = "a title that somebody made far too long for any place that there is, and then a little longer";
-let browser;
-let home;
-let server;
 
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  await server.stop();
-  removeHome(home);
-});
-
-async function script(method, path, body) {
-  const answer = await fetch(new URL(path, server.url), { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-}
+serveEachTest();
 
 const chart = `<svg viewBox="0 0 240 120"><rect width="240" height="120" fill="none"/>${[34, 60, 48, 80, 92, 70, 104].map((height, n) => `<rect x="${12 + n * 32}" y="${112 - height}" width="22" height="${height}" rx="3" fill="#5fa8b8"/>`).join("")}</svg>`;
 const table = "<h3 style='margin:0 0 6px'>Tests</h3><table style='width:100%'><tr><td>unit<td style='color:#3f9a54'>214 passed<tr><td>end to end<td style='color:#c08a2a'>2 slow<tr><td>browser<td>31 passed</table>";
@@ -34,7 +17,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
     test(`around: ${device}, ${colorScheme}`, async () => {
       const shot = (name) => photograph(page, `around-${device}-${colorScheme}-${name}`);
       const isPhone = device === "phone";
-      const page = await openTab(browser, { ...options, colorScheme, reducedMotion: "reduce" });
+      const page = await tab({ ...options, colorScheme, reducedMotion: "reduce" });
       await page.goto(server.url);
       await page.waitForFunction(() => globalThis.wharf?.desk.isGreeted);
       await page.click("#first-terminal");

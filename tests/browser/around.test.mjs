@@ -4,50 +4,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import http from "node:http";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { desktop, launchBrowser, makeHome, openTab, phone, removeHome, run, startServer, untilLine, untilMatch, untilText } from "./harness.mjs";
+import { desktop, home, openDesk, phone, run, script, serveEachTest, untilLine, untilMatch, untilText } from "./harness.mjs";
 
-let browser;
-let home;
-let server;
-let tabs;
-
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  tabs = [];
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  const problems = tabs.flatMap((tab) => tab.problems);
-  await Promise.all(tabs.map((tab) => tab.context().close()));
-  await server.stop();
-  removeHome(home);
-  assert.deepEqual(problems, []);
-});
-
-/** The desk with one shell, which has the focus. */
-async function openDesk(options = desktop) {
-  const page = await openTab(browser, options);
-  tabs.push(page);
-  await page.goto(server.url);
-  await page.waitForFunction(() => globalThis.wharf?.desk.isGreeted);
-  if ((await page.evaluate(() => wharf.desk.view.focused)) === null) await page.click("#first-terminal");
-  await untilLine(page, "$");
-  return page;
-}
-
-async function script(method, path, body) {
-  const response = await fetch(new URL(path, server.url), {
-    method,
-    headers: body === undefined ? {} : { "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
-  return response.status === 204 ? null : response.json();
-}
+serveEachTest();
 
 const key = (page, keys) => page.keyboard.press(keys);
 const surfaceId = (page) => page.evaluate(() => wharf.desk.rowOf(wharf.desk.view.focused).surfaceId);

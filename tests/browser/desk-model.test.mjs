@@ -197,11 +197,11 @@ test("a split puts the new one beside, and three in a row are one row", () => {
 });
 
 test("what is removed leaves its room to its neighbours, and no split with one child", () => {
-  assert.equal(drawn(layout.remove(three, "b")), "(a:50 | c:50)");
-  assert.equal(drawn(layout.remove(three, "a")), "(b:50 / c:50)");
-  assert.equal(layout.remove(layout.leaf("a"), "a"), null);
+  assert.equal(drawn(layout.keep(three, (session) => session !== "b")), "(a:50 | c:50)");
+  assert.equal(drawn(layout.keep(three, (session) => session !== "a")), "(b:50 / c:50)");
+  assert.equal(layout.keep(layout.leaf("a"), () => false), null);
   const nested = layout.split(layout.split(three, "c", "row", "d"), "d", "row", "e");
-  assert.equal(drawn(layout.remove(nested, "b")), "(a:50 | c:25 | d:13 | e:13)");
+  assert.equal(drawn(layout.keep(nested, (session) => session !== "b")), "(a:50 | c:25 | d:13 | e:13)");
   assert.equal(drawn(layout.replace(three, "c", "x")), "(a:50 | (b:50 / x:50):50)");
 });
 
@@ -249,6 +249,7 @@ test("the layout outlives the page, and dead terminals drop out", () => {
   view.split("row", "b");
   view.split("column", "c");
   view.toggleZoom();
+  view.order({ panes: { w: ["b", "a"] } });
   const again = new View(kept, "key");
   assert.deepEqual(again.state, view.state);
   assert.deepEqual([again.focused, again.visible], ["c", ["c"]]);
@@ -256,6 +257,7 @@ test("the layout outlives the page, and dead terminals drop out", () => {
   assert.deepEqual([again.focused, again.visible, drawn(again.desk.tree)], ["b", ["b"], "(a:50 | b:50)"]);
   again.prune([workspace("other")]);
   assert.deepEqual([again.state.workspace, again.visible, again.focused], ["other", [], null]);
+  assert.deepEqual(again.state.order.panes, {});
 });
 
 test("a terminal is shown where it stands, else in place of the focused one", () => {

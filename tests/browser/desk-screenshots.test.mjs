@@ -3,34 +3,21 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { launchBrowser, makeHome, openTab, phone, photograph, removeHome, run, startServer, untilLine, untilText } from "./harness.mjs";
+import { test } from "node:test";
+import {
+  home, makeHome, phone, photograph, removeHome, run, script, serveEachTest, server, startServer, tab,
+  untilLine, untilPrompt, untilText,
+} from "./harness.mjs";
 
 const desktop = { viewport: { width: 1280, height: 800 } };
 const long = "a name that somebody made far too long for any sidebar that there is";
-let browser;
-let home;
-let server;
 
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  home = makeHome();
+serveEachTest((home) => {
   writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\W\\[\\e[0m\\]$ '\nPROMPT_COMMAND=\nunset HISTFILE\nalias ls='ls --color=always'\n");
   mkdirSync(join(home, "site"));
   writeFileSync(join(home, "site/hello.c"), `#include <stdio.h>\n\n/* Says hello. */\nint main(void)\n{\n\tfor (int n = 0; n < 3; n++)\n\t\tprintf("hello, %d\\n", n);\n\treturn 0;\n}\n`);
   execFileSync("mkdir", ["-p", join(home, "site/src"), join(home, "site/docs"), join(home, "api")]);
-  server = await startServer({ home });
 });
-afterEach(async () => {
-  await server.stop();
-  removeHome(home);
-});
-
-async function script(method, path, body) {
-  const answer = await fetch(new URL(path, server.url), { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-}
 
 /** A workspace as it is in the middle of a day. */
 async function furnish(id) {
@@ -54,10 +41,6 @@ async function furnish(id) {
   await script("PUT", `/v1/workspaces/${id}-2`, { name: "Infrastructure" });
 }
 
-const prompt = (page) => page.waitForFunction(() => {
-  const buffer = globalThis.wharf?.term?.buffer.active;
-  return buffer?.getLine(buffer.baseY + buffer.cursorY)?.translateToString(true).trimEnd().endsWith("$");
-});
 /** Dots that pulse stand still. */
 const settle = (page) => page.waitForFunction(() => document.querySelectorAll(".row .chip").length >= 3);
 
@@ -67,7 +50,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       const id = `${device}-${colorScheme}`;
       const isPhone = device === "phone";
       const shot = (page, name) => photograph(page, `desk-${id}-${name}`);
-      const page = await openTab(browser, { ...options, colorScheme, reducedMotion: "reduce" });
+      const page = await tab({ ...options, colorScheme, reducedMotion: "reduce" });
       await page.goto(server.url);
       await page.evaluate((id) => localStorage.setItem("wharf:desk:/", JSON.stringify({ workspace: `${id}-2` })), id);
       await furnish(id);
@@ -86,11 +69,11 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
         }
         await show("long");
       } else await show("long");
-      await prompt(page);
+      await untilPrompt(page);
       await run(page, "cd ../site; ls -l");
       await page.waitForFunction(() => /:site\$/.test(wharf.term.buffer.active.getLine(wharf.term.buffer.active.baseY + wharf.term.buffer.active.cursorY).translateToString(true)));
       await run(page, "for c in {31..36}; do printf '\\e[%sm normal \\e[1mbold \\e[7mreverse\\e[0m\\n' $c; done");
-      await prompt(page);
+      await untilPrompt(page);
       await settle(page);
       await shot(page, "work");
 
@@ -116,7 +99,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await shot(page, "question");
       await page.keyboard.press("Escape");
 
-      const other = await openTab(browser, { viewport: isPhone ? { width: 1100, height: 700 } : { width: 640, height: 420 } });
+      const other = await tab({ viewport: isPhone ? { width: 1100, height: 700 } : { width: 640, height: 420 } });
       await other.goto(new URL(`t/${id}-long`, server.url).href);
       await untilText(page, ".pane.focused:not([hidden]) .pane-grid", "elsewhere");
       await shot(page, "foreign");
@@ -140,7 +123,7 @@ test("the desk without its server", async () => {
     for (const colorScheme of ["dark", "light"]) {
       const guardedHome = makeHome();
       const guarded = await startServer({ home: guardedHome });
-      const page = await openTab(browser, { ...options, colorScheme, reducedMotion: "reduce" });
+      const page = await tab({ ...options, colorScheme, reducedMotion: "reduce" });
       await page.goto(guarded.url);
       await page.click("#first-terminal");
       await untilLine(page, "$");

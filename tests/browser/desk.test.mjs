@@ -4,61 +4,16 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import {
-  desktop, launchBrowser, lines, makeHome, openTab, phone, picture, removeHome, run, startProxy, startServer,
-  untilLine, untilMatch, untilText,
+  desktop, home, lines, openDesk, phone, picture, run, script, serve, serveEachTest, server, startProxy, tab,
+  untilLine, untilMatch, untilOwnSize, untilText,
 } from "./harness.mjs";
 
 /** The device attributes, with or without images, which are loaded a moment later. */
 const REPLY = /^got \$'\\E\[\?(1;2|62;4;9;22)'$/;
 
-let browser;
-let home;
-let server;
-let tabs;
-
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  tabs = [];
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  const problems = tabs.flatMap((tab) => tab.problems);
-  await Promise.all(tabs.map((tab) => tab.context().close()));
-  await server.stop();
-  removeHome(home);
-  assert.deepEqual(problems, []);
-});
-
-async function tab(options) {
-  const page = await openTab(browser, options);
-  tabs.push(page);
-  return page;
-}
-
-/** The desk with one shell, which has the focus. */
-async function openDesk(options, url = server.url) {
-  const page = await tab(options);
-  await page.goto(url);
-  await page.waitForFunction(() => globalThis.wharf?.desk.isGreeted);
-  if ((await page.evaluate(() => wharf.desk.view.focused)) === null) await page.click("#first-terminal");
-  await untilLine(page, "$");
-  return page;
-}
-
-/** What scripts do, over HTTP. */
-async function script(method, path, body) {
-  const response = await fetch(new URL(path, server.url), {
-    method,
-    headers: body === undefined ? {} : { "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
-  return response.status === 204 ? null : response.json();
-}
+serveEachTest();
 
 const visible = (page) => page.locator(".pane:not([hidden])");
 const untilPanes = (page, count) => page.waitForFunction((count) => document.querySelectorAll(".pane:not([hidden])").length === count, count);
@@ -74,12 +29,6 @@ const named = async (page, name) => {
   await untilFocused(page, name);
 };
 const grid = (page) => page.evaluate(() => `${wharf.term.cols}x${wharf.term.rows}`);
-/** The program has the size that fits, in the cells of the renderer that was loaded last. */
-const untilOwnSize = (page) => page.waitForFunction(() => {
-  const { screen } = wharf.desk.stage;
-  const grid = screen.ownGrid();
-  return document.querySelector(".pane:not([hidden]) canvas") && grid.cols === screen.term.cols && grid.rows === screen.term.rows;
-});
 const newTerminal = async (page) => {
   const before = await focused(page);
   await key(page, "Alt+Shift+N");
@@ -491,7 +440,7 @@ test("a server that restarts says so; its terminals are gone, and are started ag
   const { port } = server;
   await server.stop();
   await untilText(page, "#status", "server");
-  server = await startServer({ home, port });
+  await serve({ port });
   await untilText(page, ".pane-end", "This terminal is gone");
   await untilText(page, "#status", "Connected");
   await page.getByRole("button", { name: "Start again" }).click();
@@ -504,7 +453,7 @@ test("a server that restarts says so; its terminals are gone, and are started ag
 test("without the token the desk asks for it and says when it is wrong", async () => {
   await server.stop();
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
-  server = await startServer({ home, args: ["--token-file", join(home, "token")] });
+  await serve({ args: ["--token-file", join(home, "token")] });
   const page = await tab();
   await page.goto(server.url.replace(/\?.*/, ""));
   await page.getByLabel("Token").fill("wrong");
@@ -718,7 +667,7 @@ test("the first load is under 500 KB over the wire, and comes from this server a
 
 test("the desk works behind a base path", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--base-path", "/a/b"] });
+  await serve({ args: ["--base-path", "/a/b"] });
   const page = await openDesk(desktop, new URL("/a/b/", server.url).href);
   await run(page, "echo here");
   await untilLine(page, "here");

@@ -1,12 +1,14 @@
 // The real server, the real browser, and a network that can be cut. Nothing here waits for a time, only
 // for conditions.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { after, afterEach, before, beforeEach } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -15,6 +17,47 @@ const binary = process.env.WHARF_BIN ?? join(here, "../../target/debug/wharf");
 const pictures = join(here, "../../target/screenshots");
 /** A condition that has not come true by then never will. */
 const PATIENCE_MS = Number(process.env.WHARF_PATIENCE_MS ?? 60_000);
+
+/** One browser for a file of tests; a home and a server for each test. */
+let browser;
+export let home;
+export let server;
+let tabs = [];
+
+/** Sets those up around every test of the file; `furnish(home)` comes before the server starts. */
+export function serveEachTest(furnish = () => {}) {
+  before(async () => (browser = await launchBrowser()));
+  after(() => browser.close());
+  beforeEach(async () => {
+    tabs = [];
+    home = makeHome();
+    furnish(home);
+    await serve();
+  });
+  afterEach(async () => {
+    const problems = tabs.flatMap((tab) => tab.problems);
+    await Promise.all(tabs.map((tab) => tab.context().close()));
+    await server.stop();
+    removeHome(home);
+    assert.deepEqual(problems, []);
+  });
+}
+
+/** Starts the test's server, also in place of one that was stopped. */
+export async function serve(options = {}) {
+  server = await startServer({ home, ...options });
+}
+
+/** What scripts do, over HTTP. */
+export async function script(method, path, body) {
+  const response = await fetch(new URL(path, server.url), {
+    method,
+    headers: body === undefined ? {} : { "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
+  return response.status === 204 ? null : response.json();
+}
 
 /** A home of its own, with a plain prompt. */
 export function makeHome() {
@@ -44,7 +87,7 @@ export async function startServer({ home, port = 0, args = [] }) {
   return { url, port: Number(new URL(url).port), stop };
 }
 
-export function launchBrowser() {
+function launchBrowser() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: [
@@ -58,10 +101,11 @@ export const desktop = { viewport: { width: 1100, height: 700 } };
 export const phone = { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
 /** A tab in a profile of its own, which fails the test when a script fails or a dialog opens. */
-export async function openTab(browser, options = desktop) {
+export async function tab(options = desktop) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
+  tabs.push(page);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("dialog", (dialog) => {
@@ -93,6 +137,14 @@ export async function untilLine(page, line) {
     return false;
   }, line, { polling: 50 }).catch(async (error) => {
     throw new Error(`no line ${JSON.stringify(line)} in\n${(await lines(page)).slice(-50).join("\n")}`, { cause: error });
+  });
+}
+
+/** Waits for the end of a prompt where the cursor stands. */
+export function untilPrompt(page) {
+  return page.waitForFunction(() => {
+    const buffer = globalThis.wharf?.term?.buffer.active;
+    return buffer?.getLine(buffer.baseY + buffer.cursorY)?.translateToString(true).trimEnd().endsWith("$");
   });
 }
 
@@ -141,6 +193,25 @@ export async function run(page, command) {
 export async function openShell(page, url, session) {
   await page.goto(new URL(`t/${session}`, url).href);
   await untilLine(page, "$");
+}
+
+/** The desk with one shell, which has the focus. */
+export async function openDesk(options, url = server.url) {
+  const page = await tab(options);
+  await page.goto(url);
+  await page.waitForFunction(() => globalThis.wharf?.desk.isGreeted);
+  if ((await page.evaluate(() => wharf.desk.view.focused)) === null) await page.click("#first-terminal");
+  await untilLine(page, "$");
+  return page;
+}
+
+/** The program has the size that fits, in the cells of the renderer that was loaded last. */
+export function untilOwnSize(page) {
+  return page.waitForFunction(() => {
+    const screen = wharf.screen ?? wharf.desk.stage.screen;
+    const grid = screen.ownGrid();
+    return screen.grid.querySelector("canvas") && grid.cols === screen.term.cols && grid.rows === screen.term.rows;
+  });
 }
 
 /** Everything that the screen shows: text, colours, attributes, cursor. */

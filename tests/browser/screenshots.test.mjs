@@ -3,45 +3,28 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import {
-  desktop, launchBrowser, makeHome, openShell, openTab, phone, photograph, removeHome, run, startServer,
-  untilLine, untilText,
+  desktop, home, makeHome, phone, photograph, removeHome, run, serveEachTest, server, startServer, tab,
+  untilLine, untilPrompt, untilText,
 } from "./harness.mjs";
 
-let browser;
-let home;
-let server;
-
-before(async () => {
-  home = makeHome();
+serveEachTest((home) => {
   writeFileSync(join(home, ".bashrc"), "PS1='\\[\\e[32m\\]ann@harbour\\[\\e[0m\\]:\\[\\e[34m\\]\\w\\[\\e[0m\\]$ '\nunset HISTFILE\nalias ls='ls --color=always'\n");
   writeFileSync(join(home, "hello.c"), `#include <stdio.h>\n\n/* Says hello. */\nint main(void)\n{\n\tfor (int n = 0; n < 3; n++)\n\t\tprintf("hello, %d\\n", n);\n\treturn 0;\n}\n`);
   execFileSync("mkdir", ["-p", join(home, "src"), join(home, "docs")]);
-  server = await startServer({ home });
-  browser = await launchBrowser();
-});
-after(async () => {
-  await browser.close();
-  await server.stop();
-  removeHome(home);
-});
-
-const waitForAnyPrompt = (page) => page.waitForFunction(() => {
-  const buffer = globalThis.wharf?.term.buffer.active;
-  return buffer?.getLine(buffer.baseY + buffer.cursorY)?.translateToString(true).trimEnd().endsWith("$");
 });
 
 for (const [device, options] of Object.entries({ desktop, phone })) {
   for (const colorScheme of ["dark", "light"]) {
     test(`${device}, ${colorScheme}`, async () => {
       const session = `${device}-${colorScheme}`;
-      const page = await openTab(browser, { ...options, colorScheme });
+      const page = await tab({ ...options, colorScheme });
       await page.goto(new URL(`t/${session}`, server.url).href);
-      await waitForAnyPrompt(page);
+      await untilPrompt(page);
       await run(page, "ls -l; for c in {31..36}; do printf '\\e[%sm normal \\e[1mbold \\e[7mreverse\\e[0m\\n' $c; done; git --version");
       await page.waitForFunction(() => wharf.term.buffer.active.getLine(wharf.term.buffer.active.baseY + wharf.term.buffer.active.cursorY - 1)?.translateToString(true).startsWith("git version"));
-      await waitForAnyPrompt(page);
+      await untilPrompt(page);
       await photograph(page, `${session}-shell`);
       await run(page, "vim hello.c");
       await page.waitForFunction(() => wharf.term.buffer.active.type === "alternate");
@@ -49,7 +32,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await untilLine(page, "  1 #include <stdio.h>");
       await photograph(page, `${session}-vim`);
 
-      const other = await openTab(browser, { viewport: { width: device === "phone" ? 1100 : 500, height: 520 } });
+      const other = await tab({ viewport: { width: device === "phone" ? 1100 : 500, height: 520 } });
       await other.goto(new URL(`t/${session}`, server.url).href);
       await page.waitForFunction(() => !document.getElementById("take-over").hidden);
       await page.waitForFunction(() => document.querySelector(".screen.foreign") !== null);
@@ -59,7 +42,7 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
       await page.waitForFunction(() => document.getElementById("take-over").hidden);
 
       await page.goto(new URL(`t/${session}-ended`, server.url).href);
-      await waitForAnyPrompt(page);
+      await untilPrompt(page);
       await run(page, "exit 3");
       await untilText(page, "#ended", "code 3");
       await photograph(page, `${session}-ended`);
@@ -72,10 +55,10 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
   for (const colorScheme of ["dark", "light"]) {
     test(`${device}, ${colorScheme}: what lies over a terminal`, async () => {
       const session = `over-${device}-${colorScheme}`;
-      const page = await openTab(browser, { ...options, colorScheme });
+      const page = await tab({ ...options, colorScheme });
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
       await page.goto(new URL(`t/${session}`, server.url).href);
-      await waitForAnyPrompt(page);
+      await untilPrompt(page);
       await run(page, "clear; printf '😀 漢字 ❤️ é ─│┌┐ 🇯🇵\\n'; for n in {1..60}; do echo line $n of a log with a word; done; printf '\\033]8;;https://example.com/somewhere/else\\033\\\\a link\\033]8;;\\033\\\\ https://example.org/\\n'");
       await untilLine(page, "a link https://example.org/");
       await page.click("#more");
@@ -89,14 +72,12 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
         wharf.screen.progress("holiday photograph with a rather long name.jpeg", () => {}).at(0.4);
       });
       await photograph(page, `${device}-${colorScheme}-search`);
-      await page.evaluate(() => {
-        wharf.screen.closeSearch();
-        document.querySelector(".toasts").replaceChildren();
-      });
+      await page.keyboard.press("Escape");
+      await page.evaluate(() => document.querySelector(".toasts").replaceChildren());
       await run(page, "clear; cat");
       await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
       await page.evaluate(() => void wharf.screen.paste("rm -rf build\nmake -j4 && make install\necho done\n"));
-      await untilText(page, ".ask", "Paste 3 lines?");
+      await untilText(page, ".question", "Paste 3 lines?");
       await photograph(page, `${device}-${colorScheme}-paste`);
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.keyboard.press("Control+d");
@@ -126,7 +107,7 @@ test("the token form and a lost connection", async () => {
   const guardedHome = makeHome();
   const guarded = await startServer({ home: guardedHome, args: ["--token-file", join(home, "token")] });
   for (const [name, options] of [["desktop-light", { ...desktop, colorScheme: "light" }], ["phone-dark", { ...phone, colorScheme: "dark" }]]) {
-    const page = await openTab(browser, options);
+    const page = await tab(options);
     await page.goto(guarded.url.replace(/\?.*/, ""));
     await page.getByLabel("Token").fill("wrong");
     await page.getByRole("button", { name: "Open" }).click();
@@ -136,7 +117,7 @@ test("the token form and a lost connection", async () => {
   }
   const pages = [];
   for (const [name, options] of [["phone-light", { ...phone, colorScheme: "light" }], ["desktop-dark", { ...desktop, colorScheme: "dark" }]]) {
-    const page = await openTab(browser, options);
+    const page = await tab(options);
     await page.goto(`${guarded.url.replace(/\?.*/, "")}t/lost-${name}?t=correct-horse-battery`);
     await untilLine(page, "$");
     pages.push([name, page]);

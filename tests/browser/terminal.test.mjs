@@ -4,36 +4,17 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import {
-  desktop, launchBrowser, lines, makeHome, openShell, openTab, phone, removeHome, run, startProxy, startServer,
-  until, untilLine, untilMatch, untilText,
+  desktop, home, lines, openShell, phone, run, serve, serveEachTest, server, startProxy, tab as plainTab, until,
+  untilLine, untilMatch, untilText,
 } from "./harness.mjs";
 
-let browser;
-let home;
-let server;
-let tabs;
-
-before(async () => (browser = await launchBrowser()));
-after(() => browser.close());
-beforeEach(async () => {
-  tabs = [];
-  home = makeHome();
-  server = await startServer({ home });
-});
-afterEach(async () => {
-  const problems = tabs.flatMap((tab) => tab.problems);
-  await Promise.all(tabs.map((tab) => tab.context().close()));
-  await server.stop();
-  removeHome(home);
-  assert.deepEqual(problems, []);
-});
+serveEachTest();
 
 async function tab(options) {
-  const page = await openTab(browser, options);
+  const page = await plainTab(options);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  tabs.push(page);
   return page;
 }
 
@@ -208,9 +189,9 @@ test("a link whose text says something else shows its target first, and no scrip
   };
   await click("script");
   await click("harmless.example");
-  await untilText(page, ".ask", "harmless.example");
-  await untilText(page, ".ask pre", "/v1/health?%3Cimg%20src=x%20onerror=alert(1)%3E");
-  assert.equal(await page.locator(".ask img").count(), 0);
+  await untilText(page, ".question", "harmless.example");
+  await untilText(page, ".question pre", "/v1/health?%3Cimg%20src=x%20onerror=alert(1)%3E");
+  assert.equal(await page.locator(".question img").count(), 0);
   await page.getByRole("button", { name: "Cancel" }).click();
   assert.equal(pages, 0);
   await click("harmless.example");
@@ -224,7 +205,7 @@ test("a link whose text says something else shows its target first, and no scrip
   const again = page.context().waitForEvent("page");
   await click(`${server.url}v1/health`);
   await again;
-  assert.equal(await page.locator(".ask").count(), 0);
+  assert.equal(await page.locator(".question").count(), 0);
 });
 
 test("Ctrl+C copies what is selected, and interrupts when nothing is", async () => {
@@ -260,11 +241,11 @@ test("a paste cannot press Enter by itself", async () => {
   await page.evaluate(() => navigator.clipboard.writeText("first\n<img src=x onerror=alert(1)>\nthird"));
   await page.waitForFunction(() => !wharf.term.modes.bracketedPasteMode);
   await page.keyboard.press("Control+Shift+V");
-  await untilText(page, ".ask", "Paste 3 lines?");
-  await untilText(page, ".ask pre", "<img src=x");
-  assert.equal(await page.locator(".ask img").count(), 0);
+  await untilText(page, ".question", "Paste 3 lines?");
+  await untilText(page, ".question pre", "<img src=x");
+  assert.equal(await page.locator(".question img").count(), 0);
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.waitForFunction(() => document.activeElement === wharf.term.textarea);
+  await page.waitForFunction(() => !document.querySelector("dialog") && document.activeElement === wharf.term.textarea);
   await page.keyboard.press("Control+Shift+V");
   await page.getByRole("button", { name: "Paste", exact: true }).click();
   await untilMatch(page, /^third/);
@@ -460,7 +441,7 @@ test("what is typed during a flood is handled while it still runs", async () => 
 
 test("the page can be installed, also behind a base path", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--base-path", "/a/b"] });
+  await serve({ args: ["--base-path", "/a/b"] });
   const page = await tab(phone);
   await page.goto(new URL("/a/b/t/work", server.url).href);
   await untilLine(page, "$");
@@ -695,7 +676,7 @@ test("a pasted image and a picked file are sent as well", async () => {
 
 test("a large file survives a broken connection, shows how far it is, and can be cancelled", async () => {
   await server.stop();
-  server = await startServer({ home, args: ["--upload-bytes", "9000000"] });
+  await serve({ args: ["--upload-bytes", "9000000"] });
   const proxy = await startProxy(server.port);
   const page = await tab();
   await openShell(page, proxy.url, "work");
@@ -738,7 +719,7 @@ test("the text of the terminal can be saved", async () => {
 test("everything is reached by keyboard and has a name", async () => {
   const page = await shell();
   await page.keyboard.press("Control+Shift+M");
-  await page.waitForFunction(() => document.activeElement?.matches(".menu-item"));
+  await page.waitForFunction(() => document.activeElement?.matches(".menu button"));
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Escape");
@@ -821,7 +802,7 @@ test("the first load of the page is small", async () => {
 test("phone: the token form fits, and a wrong token is told apart from a server that is away", async () => {
   await server.stop();
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
-  server = await startServer({ home, args: ["--token-file", join(home, "token")] });
+  await serve({ args: ["--token-file", join(home, "token")] });
   const page = await tab(phone);
   await page.goto(new URL("t/work", server.url).href.replace(/\?.*/, ""));
   const field = page.getByLabel("Token");

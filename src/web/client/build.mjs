@@ -9,7 +9,7 @@ import { constants, gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = join(here, "../dist");
-const own = /^(?!build\.mjs$).*\.(js|css|svg|png|webmanifest)$/;
+const own = /\.(js|css|svg|png|webmanifest)$/;
 const packages = {
   "vendor/xterm.mjs": "@xterm/xterm/lib/xterm.mjs",
   "vendor/xterm.css": "@xterm/xterm/css/xterm.css",

@@ -133,7 +133,7 @@ async function piece(path, offset, file, signal) {
 }
 
 /** As a shell reads one word. */
-export function quoted(path) {
+function quoted(path) {
   return /^[\w/.,:=@%+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 

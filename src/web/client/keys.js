@@ -1,7 +1,8 @@
 // The keys that a phone's keyboard lacks, in a bar that is swiped sideways. Ctrl and Alt stick until the next key;
 // arrows repeat while they are held.
 
-import { element } from "./dialog.js";
+import { question } from "./dialog.js";
+import { h } from "./dom.js";
 
 /** Label, what it is called, and what it does: text to type, `{csi}` for keys that take modifiers, or a name. */
 const KEYS = [
@@ -34,13 +35,8 @@ export class Keys {
     this.#screen = screen;
     this.#type = type;
     for (const [label, name, does] of KEYS) {
-      const button = element("button", label);
-      button.type = "button";
-      button.setAttribute("aria-label", name);
-      if (does.sticky) {
-        this.#sticky[does.sticky] = button;
-        button.setAttribute("aria-pressed", "false");
-      }
+      const button = h("button", { type: "button", "aria-label": name, "aria-pressed": does.sticky ? "false" : null, text: label });
+      if (does.sticky) this.#sticky[does.sticky] = button;
       if (does.csi || does.tilde) this.#repeatWhileHeld(button, does);
       // The text field keeps the focus, and so the phone its keyboard.
       button.addEventListener("pointerdown", (event) => event.preventDefault());
@@ -113,16 +109,8 @@ export async function pasteFromClipboard(screen) {
   }
 }
 
-function pasteByHand(screen) {
-  const dialog = element("dialog", "", "paste");
-  dialog.innerHTML = `<form method="dialog"><label>Paste here <textarea rows="4" autocapitalize="off" spellcheck="false"></textarea></label>
-    <button class="button" value="">Cancel</button> <button class="button primary" value="send">Send</button></form>`;
-  dialog.addEventListener("close", () => {
-    const text = dialog.querySelector("textarea").value;
-    dialog.remove();
-    if (dialog.returnValue === "send" && text) screen.paste(text);
-    screen.focus();
-  });
-  document.body.append(dialog);
-  dialog.showModal();
+async function pasteByHand(screen) {
+  const field = h("textarea", { rows: "4", autocapitalize: "off", spellcheck: "false", autofocus: true });
+  if (await question({ title: "Paste", yes: "Send" }, h("label", {}, "Paste here", field))) screen.paste(field.value);
+  screen.focus();
 }

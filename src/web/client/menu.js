@@ -1,60 +1,57 @@
-// A menu under a button, for mouse, touch and keyboard.
+// A menu over the page, for mouse, touch and keyboard.
 
-import { element } from "./dialog.js";
+import { h } from "./dom.js";
 
 /**
- * @param {HTMLButtonElement} button
- * @param items `{label, hint?, act}`, or `{label, isOn(), act}` for a switch; asked anew each time it opens
+ * Opens it at `anchor` (an element, or {x, y}).
+ * @param items {title, keys?, run, danger?, disabled?, isOn?}, or null for a line between groups; `isOn` makes a switch
  */
-export function menu(button, items) {
-  const list = element("div", "", "menu");
-  list.setAttribute("popover", "");
-  list.setAttribute("role", "menu");
-  list.id = `${button.id}-list`;
-  button.setAttribute("aria-haspopup", "menu");
-  button.setAttribute("aria-controls", list.id);
-  button.setAttribute("aria-expanded", "false");
-  document.body.append(list);
-  button.addEventListener("click", () => (list.matches(":popover-open") ? list.hidePopover() : show()));
-  list.addEventListener("toggle", ({ newState }) => button.setAttribute("aria-expanded", String(newState === "open")));
-  list.addEventListener("keydown", (event) => {
-    const buttons = [...list.children];
-    const at = buttons.indexOf(document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (event.key === "Escape" || event.key === "Tab") {
-      list.hidePopover();
-      button.focus();
-    } else if (to !== undefined) {
-      buttons[(to + buttons.length) % buttons.length].focus();
-    } else {
-      return;
+export function openMenu(anchor, label, items) {
+  const from = document.activeElement;
+  const menu = h("div", { class: "menu", role: "menu", "aria-label": label });
+  const cover = h("div", { class: "menu-cover", popover: "manual" }, menu);
+  const close = (back) => {
+    cover.remove();
+    if (back && from?.isConnected) from.focus({ preventScroll: true });
+  };
+  for (const item of items) {
+    if (item === null) {
+      menu.append(h("hr"));
+      continue;
     }
+    const isSwitch = item.isOn !== undefined;
+    menu.append(h("button", {
+      type: "button", role: isSwitch ? "menuitemcheckbox" : "menuitem", "aria-checked": isSwitch ? String(item.isOn) : null,
+      tabindex: "-1", class: item.danger ? "danger" : null, disabled: item.disabled,
+      onclick: () => (close(true), item.run()),
+    }, h("span", { text: item.title }), item.keys ? h("kbd", { text: item.keys }) : null));
+  }
+  const buttons = [...menu.querySelectorAll("button:not(:disabled)")];
+  cover.addEventListener("pointerdown", (event) => {
+    if (event.target !== cover) return;
+    event.preventDefault();
+    close(true);
+  });
+  cover.addEventListener("contextmenu", (event) => event.preventDefault());
+  menu.addEventListener("keydown", (event) => {
+    const at = buttons.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1 + (at < 0 ? buttons.length + 1 : 0), Home: 0, End: buttons.length - 1 }[event.key];
+    if (to !== undefined) buttons.at(to % buttons.length)?.focus();
+    else if (event.key === "Escape" || event.key === "Tab") close(true);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   });
+  document.body.append(cover);
+  cover.showPopover();
+  place(menu, anchor);
+  buttons[0]?.focus();
+}
 
-  function show() {
-    list.replaceChildren(...items.map(row));
-    const { bottom, right } = button.getBoundingClientRect();
-    list.style.top = `${bottom + 4}px`;
-    list.style.right = `${Math.max(6, document.documentElement.clientWidth - right)}px`;
-    list.showPopover();
-    list.firstElementChild.focus();
-  }
-
-  function row({ label, hint = "", isOn, act }) {
-    const item = element("button", "", "menu-item");
-    item.type = "button";
-    item.setAttribute("role", isOn ? "menuitemcheckbox" : "menuitem");
-    if (isOn) item.setAttribute("aria-checked", String(isOn()));
-    item.append(element("span", label));
-    if (hint) item.append(element("kbd", hint));
-    item.addEventListener("click", () => {
-      list.hidePopover();
-      act();
-    });
-    return item;
-  }
-
-  return { toggle: () => button.click() };
+function place(menu, anchor) {
+  const { x, y, bottom, right } = anchor instanceof Element ? anchor.getBoundingClientRect() : { ...anchor, bottom: anchor.y, right: anchor.x };
+  const { width, height } = menu.getBoundingClientRect();
+  const left = anchor instanceof Element && x + width > innerWidth - 8 ? right - width : x;
+  menu.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  menu.style.top = `${bottom + height + 4 > innerHeight - 8 ? Math.max(8, y - height - 4) : bottom + 4}px`;
 }

@@ -1,35 +1,44 @@
-// The one line at the top that says what is wrong, calmly: a drop that mends itself at once is not worth
-// a word.
+// What there is to say of the connection, calmly: a drop that mends itself at once is not worth a word.
 
 const PATIENCE_MS = 700;
 /** Long enough to read a line. */
 const PASSING_MS = 6_000;
 
 export class Notice {
-  #element = document.getElementById("notice");
-  #timer = 0;
+  #show;
+  #trouble = null;
+  #passing = null;
+  #troubleTimer = 0;
+  #passingTimer = 0;
 
-  /** Shows `text` unless clear() comes soon. */
-  say(text) {
-    if (!this.#element.hidden) return void (this.#element.textContent = text);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.sayNow(text), PATIENCE_MS);
+  /** @param {(text: string | null, isTrouble: boolean) => void} show */
+  constructor(show) {
+    this.#show = show;
   }
 
-  sayNow(text) {
-    clearTimeout(this.#timer);
-    this.#element.textContent = text;
-    this.#element.hidden = false;
+  /** Trouble, shown unless it is over soon; null when it is. */
+  trouble(text) {
+    clearTimeout(this.#troubleTimer);
+    const set = () => {
+      this.#trouble = text;
+      this.#draw();
+    };
+    if (text === null || this.#trouble !== null) set();
+    else this.#troubleTimer = setTimeout(set, PATIENCE_MS);
   }
 
   /** Something that is over as soon as it has been read. */
-  sayInPassing(text) {
-    this.sayNow(text);
-    this.#timer = setTimeout(() => this.clear(), PASSING_MS);
+  say(text) {
+    clearTimeout(this.#passingTimer);
+    this.#passing = text;
+    this.#passingTimer = setTimeout(() => {
+      this.#passing = null;
+      this.#draw();
+    }, PASSING_MS);
+    this.#draw();
   }
 
-  clear() {
-    clearTimeout(this.#timer);
-    this.#element.hidden = true;
+  #draw() {
+    this.#show(this.#trouble ?? this.#passing, this.#trouble !== null);
   }
 }

@@ -27,10 +27,6 @@ export class Outbox {
     this.#key = `wharf:${terminalId}`;
     this.#send = send;
     this.#takeOver();
-    // A page that leaves writes down what it still has; one that comes back takes it away again, so that a
-    // duplicated tab, which starts with a copy of the storage, never has another page's clientId.
-    addEventListener("pagehide", () => this.#store());
-    addEventListener("pageshow", (event) => event.persisted && sessionStorage.removeItem(this.#key));
   }
 
   /** Numbers a frame and sends it. False when too much waits already. */
@@ -72,7 +68,7 @@ export class Outbox {
   /** Takes over what the page before a reload left. */
   #takeOver() {
     const stored = sessionStorage.getItem(this.#key);
-    sessionStorage.removeItem(this.#key);
+    this.forget();
     const left = stored && JSON.parse(stored);
     this.#clientId = left?.clientId ?? `web-${randomId(16)}`;
     this.#seq = left?.seq ?? 0;
@@ -80,9 +76,14 @@ export class Outbox {
     this.#chars = this.#waiting.reduce((sum, frame) => sum + frame.text.length, 0);
   }
 
-  #store() {
+  /** Writes down what a reload takes over. */
+  store() {
     if (this.#chars > STORED_CHARS_MAX) return;
     const left = { clientId: this.#clientId, seq: this.#seq, waiting: this.#waiting };
     sessionStorage.setItem(this.#key, JSON.stringify(left));
+  }
+
+  forget() {
+    sessionStorage.removeItem(this.#key);
   }
 }

@@ -45,6 +45,7 @@ export class Screen {
   #scheme = "system";
   #colors = null;
   #prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  #followScheme = () => (this.#term.options.theme = this.#theme());
 
   /**
    * @param {HTMLElement} box what the grid must fit into
@@ -77,7 +78,7 @@ export class Screen {
     this.#term.unicode.activeVersion = "11";
     this.#term.loadAddon(new WebLinksAddon((_, uri) => openLink(uri, uri)));
     this.#term.open(box);
-    this.#prefersDark.addEventListener("change", () => (this.#term.options.theme = this.#theme()));
+    this.#prefersDark.addEventListener("change", this.#followScheme);
     this.#useGpu();
     this.#markAnswers();
     this.#showImagesSoon();
@@ -105,9 +106,14 @@ export class Screen {
     return this.#box;
   }
 
+  /** What the grid is drawn in. */
+  get grid() {
+    return this.#term.element.querySelector(".xterm-screen");
+  }
+
   /** Size of a cell as it is shown, in CSS pixels. */
   get cell() {
-    const { width, height } = this.#term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const { width, height } = this.grid.getBoundingClientRect();
     return { width: width / this.#term.cols, height: height / this.#term.rows };
   }
 
@@ -188,6 +194,11 @@ export class Screen {
     this.#term.focus();
   }
 
+  end() {
+    this.#prefersDark.removeEventListener("change", this.#followScheme);
+    this.#term.dispose();
+  }
+
   /** Types the text as a paste; asks first when it would press Enter in a program that cannot tell. */
   async paste(text) {
     await pasteInto(this.#term, text);
@@ -205,10 +216,6 @@ export class Screen {
   openSearch() {
     this.#search ??= new Search(this);
     return this.#search.open();
-  }
-
-  closeSearch() {
-    if (this.#search?.isOpen) this.#search.close();
   }
 
   /** Says it in the screen's corner, in passing; `offer` adds a button `{label, act}`. */
@@ -319,9 +326,7 @@ export class Screen {
 
   #measure() {
     if (this.#term.options.fontSize !== this.#fontPx) return;
-    const screen = this.#term.element.querySelector(".xterm-screen");
-    const { width, height } = screen.getBoundingClientRect();
-    if (width === 0) return;
-    this.#cell = { width: width / this.#term.cols, height: height / this.#term.rows };
+    const { cell } = this;
+    if (cell.width > 0) this.#cell = cell;
   }
 }

@@ -1,7 +1,7 @@
 // Finds text in a terminal and its scrollback. The bar lies over the screen's corner; the finding itself is
 // loaded when it is first opened.
 
-import { element } from "./dialog.js";
+import { h } from "./dom.js";
 
 /** Matches that are marked and counted. */
 const COUNTED_MAX = 1000;
@@ -20,18 +20,12 @@ export class Search {
 
   constructor(screen) {
     this.#screen = screen;
-    this.#bar = element("form", "", "search");
-    this.#bar.setAttribute("role", "search");
-    this.#bar.hidden = true;
-    this.#input = document.createElement("input");
-    this.#input.type = "text";
-    this.#input.placeholder = "Find";
-    this.#input.enterKeyHint = "search";
-    this.#input.setAttribute("aria-label", "Find in the terminal");
-    for (const off of ["autocomplete", "autocapitalize", "autocorrect"]) this.#input.setAttribute(off, "off");
-    this.#input.spellcheck = false;
-    this.#count = element("span", "", "search-count");
-    this.#count.setAttribute("role", "status");
+    this.#bar = h("form", { class: "search", role: "search", hidden: true });
+    this.#input = h("input", {
+      type: "text", placeholder: "Find", "aria-label": "Find in the terminal", enterkeyhint: "search",
+      autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false",
+    });
+    this.#count = h("span", { class: "search-count", role: "status" });
     const matchCase = this.#button("Aa", "Match case", () => {
       this.#matchCase = !this.#matchCase;
       matchCase.setAttribute("aria-pressed", String(this.#matchCase));
@@ -50,10 +44,6 @@ export class Search {
     this.#bar.addEventListener("submit", (event) => event.preventDefault());
     this.#bar.addEventListener("keydown", (event) => this.#key(event));
     screen.over.prepend(this.#bar);
-  }
-
-  get isOpen() {
-    return !this.#bar.hidden;
   }
 
   async open() {
@@ -117,11 +107,6 @@ export class Search {
   }
 
   #button(text, label, act) {
-    const button = element("button", text, "button quiet");
-    button.type = "button";
-    button.title = label;
-    button.setAttribute("aria-label", label.replace(/ \(.*/, ""));
-    button.addEventListener("click", act);
-    return button;
+    return h("button", { type: "button", class: "button quiet", title: label, "aria-label": label.replace(/ \(.*/, ""), text, onclick: act });
   }
 }

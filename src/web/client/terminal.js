@@ -5,10 +5,11 @@
 // queries answered. (Two pages of equal size both answer; the server takes the owner's only.)
 
 import { Files, saveText } from "./files.js";
+import { fitPage } from "./fit-page.js";
 import { Keys, pasteFromClipboard } from "./keys.js";
 import { Link } from "./link.js";
 import { askForToken } from "./login.js";
-import { menu } from "./menu.js";
+import { openMenu } from "./menu.js";
 import { Notice } from "./notice.js";
 import { Outbox } from "./outbox.js";
 import { setWish, wish } from "./prefs.js";
@@ -26,7 +27,10 @@ const CURSOR_AHEAD = Number.MAX_SAFE_INTEGER;
 const RESIZE_MS = 80;
 
 const element = (id) => document.getElementById(id);
-const notice = new Notice();
+const notice = new Notice((text) => {
+  element("notice").textContent = text ?? "";
+  element("notice").hidden = text === null;
+});
 const screen = new Screen(element("screen"), {
   typed: (data) => type(keys.apply(data)),
   answered: (data) => ownsSize() && outbox?.input(data, false),
@@ -39,15 +43,6 @@ const screen = new Screen(element("screen"), {
 });
 const keys = new Keys(element("keys"), screen, type);
 const files = new Files(screen, () => terminalId);
-const more = menu(element("more"), [
-  { label: "Find…", hint: "Ctrl+Shift+F", act: () => screen.openSearch() },
-  { label: "Paste", hint: "Ctrl+Shift+V", act: () => pasteFromClipboard(screen) },
-  { label: "Send a file…", act: () => files.pick() },
-  { label: "Save the text", act: () => save() },
-  { label: "Clear", act: () => outbox?.push("clear") && screen.focus() },
-  toggle("Bell sound", "bell-sound", () => {}),
-  toggle("Screen reader", "screen-reader", (on) => screen.setScreenReader(on)),
-]);
 let terminalId = null;
 let link = null;
 let outbox = null;
@@ -59,16 +54,29 @@ let mark = "";
 
 setTitle("");
 fitPage();
-addEventListener("resize", fitPage);
-visualViewport?.addEventListener("resize", fitPage);
-visualViewport?.addEventListener("scroll", fitPage);
-new ResizeObserver(askForSizeSoon).observe(element("screen"));
+const sizes = new ResizeObserver(askForSizeSoon);
+sizes.observe(element("screen"));
+// Cells become larger or smaller with another renderer, without a change of the box.
+sizes.observe(screen.grid);
 document.addEventListener("visibilitychange", onVisibility);
 element("take-over").addEventListener("click", () => {
   screen.focus();
   use();
 });
+// A page that leaves writes down what it still has; one that comes back takes it away again, so that a duplicated tab,
+// which starts with a copy of the storage, never has another page's clientId.
+addEventListener("pagehide", () => outbox?.store());
+addEventListener("pageshow", (event) => event.persisted && outbox?.forget());
 element("again").addEventListener("click", () => start({ fresh: true }));
+element("more").addEventListener("click", () => openMenu(element("more"), "More", [
+  { title: "Find…", keys: "Ctrl+Shift+F", run: () => screen.openSearch() },
+  { title: "Paste", keys: "Ctrl+Shift+V", run: () => pasteFromClipboard(screen) },
+  { title: "Send a file…", run: () => files.pick() },
+  { title: "Save the text", run: () => save() },
+  { title: "Clear", run: () => outbox?.push("clear") && screen.focus() },
+  toggle("Bell sound", "bell-sound", () => {}),
+  toggle("Screen reader", "screen-reader", (on) => screen.setScreenReader(on)),
+]));
 start({ fresh: false });
 
 /** Attaches to the session's terminal; an ended one is shown as it ended unless a fresh one is wanted. */
@@ -83,7 +91,7 @@ async function start({ fresh }) {
   } catch (error) {
     if (error.status === 401) return askForToken(error.message);
     if (error.status !== 0) return showEnd(error.message);
-    notice.sayNow("The server cannot be reached. Trying again…");
+    notice.trouble("The server cannot be reached. Trying again…");
     return void setTimeout(() => start({ fresh }), 2000);
   }
   attach(terminal);
@@ -103,7 +111,7 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
     latency: showLatency,
     down: ({ restarting, error }) => {
       showLatency(null);
-      notice.say(
+      notice.trouble(
         restarting ? "The server is restarting. Reconnecting…"
         : error?.status === 0 ? "The server cannot be reached. What you type is sent when it is back."
         : "Connection lost. What you type is sent when it is back.",
@@ -111,7 +119,6 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
     },
     refused: (error) => {
       if (error.status === 401) return askForToken(error.message);
-      notice.clear();
       showEnd(error.status === 404 ? "This terminal is gone: it was closed, or its server was restarted." : error.message);
     },
   });
@@ -120,7 +127,7 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
 }
 
 function opened() {
-  notice.clear();
+  notice.trouble(null);
   outbox.sendAgain();
   askedGrid = null;
   askForSize();
@@ -141,15 +148,14 @@ function controlled(frame) {
       return showGrid();
     case "exit":
       link.end();
-      notice.clear();
       return showEnd(howItEnded(frame));
     case "error":
-      return notice.sayInPassing(frame.message);
+      return notice.say(frame.message);
   }
 }
 
 function type(data) {
-  if (outbox && !outbox.input(data)) notice.sayInPassing("Too much is waiting to be sent; the last input was left out.");
+  if (outbox && !outbox.input(data)) notice.say("Too much is waiting to be sent; the last input was left out.");
 }
 
 /** A tap, a click, the focus: this page is the one being used. */
@@ -223,18 +229,21 @@ function showLatency(ms) {
 function onKey(event) {
   if (!event.ctrlKey || !event.shiftKey || event.key.toLowerCase() !== "m") return true;
   event.preventDefault();
-  if (event.type === "keydown") more.toggle();
+  if (event.type === "keydown") {
+    element("more").focus();
+    element("more").click();
+  }
   return false;
 }
 
-function toggle(label, name, act) {
-  const isOn = () => wish(name, false);
+function toggle(title, name, act) {
+  const isOn = wish(name, false);
   return {
-    label,
+    title,
     isOn,
-    act: () => {
-      setWish(name, !isOn());
-      act(isOn());
+    run: () => {
+      setWish(name, !isOn);
+      act(!isOn);
       screen.focus();
     },
   };
@@ -256,19 +265,13 @@ function howItEnded({ exitCode, signal }) {
 
 function showEnd(text) {
   link = outbox = null;
+  notice.trouble(null);
   element("ended-text").textContent = text;
   element("ended").hidden = false;
   showLatency(null);
   element("grid").hidden = element("take-over").hidden = true;
   document.activeElement?.blur();
   element("again").focus();
-}
-
-/** The part of the page that the on-screen keyboard leaves. */
-function fitPage() {
-  const { height, offsetTop } = visualViewport ?? { height: innerHeight, offsetTop: 0 };
-  document.body.style.height = `${height}px`;
-  document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
 }
 
 // For the browser's console, and for tests that ask what is on the screen.

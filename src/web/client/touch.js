@@ -2,7 +2,7 @@
 // selects a word, which two handles extend.
 
 import { copy } from "./clipboard.js";
-import { element } from "./dialog.js";
+import { h } from "./dom.js";
 
 const LONG_PRESS_MS = 450;
 /** A finger that moved less than this rests, in CSS pixels. */
@@ -32,10 +32,7 @@ export class Touch {
     this.#screen = screen;
     this.#box = screen.box;
     this.#handles = ["start", "end"].map((end) => this.#handle(end));
-    this.#copy = element("button", "Copy", "button primary touch-copy");
-    this.#copy.type = "button";
-    this.#copy.hidden = true;
-    this.#copy.addEventListener("click", () => this.#copySelection());
+    this.#copy = h("button", { type: "button", class: "button primary touch-copy", hidden: true, text: "Copy", onclick: () => this.#copySelection() });
     screen.over.append(this.#copy);
     const listen = (type, act, options) => this.#box.addEventListener(type, act, options);
     listen("touchstart", (event) => this.#down(event), { passive: true });
@@ -131,14 +128,14 @@ export class Touch {
     // The program scrolls: it gets a wheel's reports, or arrows.
     const wheel = { deltaY: Math.sign(lines), deltaMode: 1, clientX: x, clientY: y, bubbles: true, cancelable: true };
     for (let n = 0; n < Math.min(Math.abs(lines), term.rows); n++) {
-      term.element.querySelector(".xterm-screen").dispatchEvent(new WheelEvent("wheel", wheel));
+      this.#screen.grid.dispatchEvent(new WheelEvent("wheel", wheel));
     }
   }
 
   /** The cell under a point, kept inside of the screen. */
   #cellAt(x, y) {
     const { term, cell } = this.#screen;
-    const rect = term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const rect = this.#screen.grid.getBoundingClientRect();
     const within = (n, last) => Math.min(last, Math.max(0, Math.floor(n)));
     return {
       x: within((x - rect.left) / cell.width, term.cols - 1),
@@ -205,7 +202,7 @@ export class Touch {
   #place() {
     if (!this.#ends) return;
     const { term, cell, over } = this.#screen;
-    const grid = term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const grid = this.#screen.grid.getBoundingClientRect();
     const from = over.getBoundingClientRect();
     const [first, last] = this.#inOrder();
     const top = (end) => grid.top - from.top + (end.y - term.buffer.active.viewportY) * cell.height;
@@ -226,8 +223,7 @@ export class Touch {
   }
 
   #handle(end) {
-    const handle = element("div", "", "touch-handle");
-    handle.hidden = true;
+    const handle = h("div", { class: "touch-handle", hidden: true });
     handle.addEventListener("touchmove", (event) => {
       event.preventDefault();
       // The finger lies on the handle, which hangs below its cell.

@@ -1,9 +1,10 @@
 // What a person can do to terminals and workspaces. The server is told over HTTP, as scripts do; what comes of it
 // comes back through the mirror.
 
+import { ask, askFor } from "../dialog.js";
 import { saveText } from "../files.js";
+import { openMenu } from "../menu.js";
 import { call, randomId, terminalUrl } from "../server.js";
-import { askFor, confirmIt, openMenu } from "./dialogs.js";
 import { sessions } from "./layout.js";
 import { lastSegment, moved } from "./model.js";
 import { spoken } from "./commands.js";
@@ -65,7 +66,7 @@ export class Actions {
   async close(row) {
     const { surface } = row;
     const what = surface?.agentOwned ? "An agent runs it." : row.command ? `${row.command} is running in it.` : null;
-    if (surface && !surface.exited && what && !(await confirmIt({ title: `Close “${row.name}”?`, text: what, yes: "Close it", danger: true }))) return;
+    if (surface && !surface.exited && what && !(await ask({ title: `Close “${row.name}”?`, text: what, yes: "Close it", danger: true }))) return;
     await this.#attempt(async () => {
       if (surface) await call("DELETE", `v1/terminals/${surface.surfaceId}`).catch(ignoreGone);
       await call("DELETE", this.#panePath(row)).catch(ignoreGone);
@@ -118,7 +119,7 @@ export class Actions {
   async deleteWorkspace(card) {
     const live = card.rows.filter(({ surface }) => surface && !surface.exited);
     const text = live.length === 0 ? "It has no running terminals." : live.length === 1 ? `“${live[0].name}” is closed with it.` : `Its ${live.length} running terminals are closed with it.`;
-    if (!(await confirmIt({ title: `Delete “${card.name}”?`, text, yes: "Delete", danger: true }))) return;
+    if (!(await ask({ title: `Delete “${card.name}”?`, text, yes: "Delete", danger: true }))) return;
     await this.#attempt(async () => {
       for (const { surface } of card.rows) if (surface) await call("DELETE", `v1/terminals/${surface.surfaceId}`).catch(ignoreGone);
       await call("DELETE", `v1/workspaces/${encodeURIComponent(card.id)}`).catch(ignoreGone);

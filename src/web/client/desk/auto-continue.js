@@ -1,8 +1,8 @@
 // Whether agents are told to go on, and why: shown only while the engine is on.
 
+import { openDialog } from "../dialog.js";
+import { h, icon, keyed, setAttribute, setText } from "../dom.js";
 import { call } from "../server.js";
-import { openDialog } from "./dialogs.js";
-import { h, icon, keyed, setAttribute, setText } from "./dom.js";
 
 const OUTCOMES = { fired: "told to go on", "dry-run": "would be told to go on", skipped: "left waiting", paused: "paused", resumed: "resumed" };
 

@@ -38,12 +38,7 @@ export function split(tree, session, direction, added) {
   return { ...tree, children: tree.children.map((child) => split(child, session, direction, added)) };
 }
 
-/** Without the leaf of `session`; its neighbours take its room. Null when nothing is left. */
-export function remove(tree, session) {
-  return keep(tree, (other) => other !== session);
-}
-
-/** Only the leaves that `keeps(session)` says. */
+/** Only the leaves that `keeps(session)` says; they take the others' room. Null when nothing is left. */
 export function keep(tree, keeps) {
   if (tree === null) return null;
   if (!tree.children) return keeps(tree.session) ? tree : null;

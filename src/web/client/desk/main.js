@@ -12,6 +12,7 @@
 //
 // A module exports one function of the desk and stands in MODULES.
 
+import { fitPage } from "../fit-page.js";
 import { Keys } from "../keys.js";
 import { askForToken } from "../login.js";
 import { base, randomId } from "../server.js";
@@ -86,11 +87,7 @@ class Desk {
     document.getElementById("first-terminal").addEventListener("click", () => this.actions.newTerminal());
     document.getElementById("open-drawer").addEventListener("click", () => this.openDrawer());
     fitPage();
-    addEventListener("resize", fitPage);
-    visualViewport?.addEventListener("resize", fitPage);
-    visualViewport?.addEventListener("scroll", fitPage);
     this.drawNow();
-    this.link.connect();
   }
 
   get state() {
@@ -155,7 +152,7 @@ class Desk {
   }
 
   say(text) {
-    this.status.say(text);
+    this.status.notice.say(text);
   }
 
   /** Resolves when `holds()`, which is asked after each change; also when that takes too long. */
@@ -224,7 +221,7 @@ class Desk {
   }
 
   #opened(fresh) {
-    this.status.trouble(null);
+    this.status.notice.trouble(null);
     for (const frame of this.#outbox.waiting) this.link.send(frame);
     if (fresh) this.#greeted();
     this.stage.opened();
@@ -247,7 +244,7 @@ class Desk {
   }
 
   #down({ restarting, error }) {
-    this.status.trouble(
+    this.status.notice.trouble(
       restarting ? "The server is restarting. What you type is kept."
       : error?.status === 0 ? "The server cannot be reached. What you type is kept."
       : "Connection lost. What you type is kept.",
@@ -257,7 +254,7 @@ class Desk {
 
   #refused(error) {
     if (error.status === 401) return askForToken(error.message);
-    this.status.trouble(error.message);
+    this.status.notice.trouble(error.message);
   }
 }
 
@@ -270,13 +267,6 @@ function focusedScreen(stage) {
     paste: (text) => stage.screen?.paste(text),
     focus: () => stage.grab(),
   };
-}
-
-/** The part of the page that the on-screen keyboard leaves. */
-function fitPage() {
-  const { height, offsetTop } = visualViewport ?? { height: innerHeight, offsetTop: 0 };
-  document.body.style.height = `${height}px`;
-  document.body.style.transform = offsetTop > 0 ? `translateY(${offsetTop}px)` : "";
 }
 
 // A browser that forbids storage carries nothing over a reload, and does everything else.

@@ -2,10 +2,10 @@
 // this person has asked for it, from the browser while the page is not looked at.
 
 import { beep } from "../bell.js";
+import { ask, openDialog } from "../dialog.js";
+import { h, icon, iconButton, keyed, setAttribute, setText } from "../dom.js";
 import { setWish, wish } from "../prefs.js";
 import { call } from "../server.js";
-import { confirmIt, openDialog } from "./dialogs.js";
-import { h, icon, iconButton, keyed, setAttribute, setText } from "./dom.js";
 import { nothing } from "./store.js";
 
 /** More would cover the terminals; the others are in the list. */
@@ -112,7 +112,7 @@ export function notifications(desk) {
 }
 
 /** Whether the browser shows notifications when the page is not looked at. */
-export function isAllowed() {
+function isAllowed() {
   return wish(WISH, false) && globalThis.Notification?.permission === "granted";
 }
 
@@ -155,7 +155,7 @@ function openList(desk, closed, allow) {
   const none = h("p", { class: "none", text: "Nothing to report." });
   const all = h("button", { type: "button", class: "button small", text: "Dismiss all", onclick: async () => {
     const { length } = desk.state.notifications;
-    if (length < 5 || (await confirmIt({ title: `Dismiss ${length} notifications?`, text: "They go for everyone who looks at this desk.", yes: "Dismiss" }))) clear(desk);
+    if (length < 5 || (await ask({ title: `Dismiss ${length} notifications?`, text: "They go for everyone who looks at this desk.", yes: "Dismiss" }))) clear(desk);
   } });
   const browser = h("button", { type: "button", class: "button small quiet", onclick: allow });
   const close = h("button", { type: "button", class: "button small", text: "Close", autofocus: true, onclick: () => dialog.close() });

@@ -1,8 +1,8 @@
 // The command palette, every command and every terminal by a few letters of it, and the cheat sheet of keys.
 
+import { openDialog } from "../dialog.js";
+import { h } from "../dom.js";
 import { caps, spoken } from "./commands.js";
-import { openDialog } from "./dialogs.js";
-import { h } from "./dom.js";
 
 /** How well `text` fits what was typed: its letters in order; null when it does not. Lower is better. Pure. */
 export function fit(typed, text) {

@@ -1,12 +1,14 @@
 // One pane: a session's terminal with its head, what is said about its end, and a layer for what stands over it.
 
+import { h, iconButton, setAttribute, setText } from "../dom.js";
 import { Files } from "../files.js";
 import { Screen } from "../screen.js";
-import { h, icon, iconButton, setAttribute, setText } from "./dom.js";
 import { howItEnded } from "./model.js";
 
 /** Output of a terminal that was never shown is kept as it came up to here; above it, it is parsed out of sight. */
 const PENDING_BYTES_MAX = 1 << 20;
+/** The same for its pieces: a small one costs much more than its bytes. */
+const PENDING_PIECES_MAX = 16 << 10;
 /** As the server clamps what a mirror client asks for. */
 const COLS = [10, 500];
 const ROWS = [4, 500];
@@ -24,7 +26,7 @@ export class SurfaceScreen {
   #surfaceId;
   #tell;
 
-  /** @param tell typed(data), answered(data), parsed(), used() */
+  /** @param tell typed(data), answered(data), parsed(), used(), opened(screen) */
   constructor(surfaceId, tell) {
     this.#surfaceId = surfaceId;
     this.#tell = tell;
@@ -44,21 +46,25 @@ export class SurfaceScreen {
 
   grid(grid) {
     if (this.screen) this.screen.setGrid(grid);
-    else this.#pending.push({ grid });
+    else this.#keep({ grid });
   }
 
   output(bytes, history) {
-    if (this.screen) return this.screen.write(bytes, { history });
-    this.#pending.push({ bytes, history });
-    this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes <= PENDING_BYTES_MAX) return;
+    if (this.screen) this.screen.write(bytes, { history });
+    else this.#keep({ bytes, history });
+  }
+
+  #keep(piece) {
+    this.#pending.push(piece);
+    this.#pendingBytes += piece.bytes?.length ?? 0;
+    if (this.#pendingBytes <= PENDING_BYTES_MAX && this.#pending.length <= PENDING_PIECES_MAX) return;
     if (!this.box.isConnected) aside().append(this.box);
     this.open();
   }
 
-  /** The box stands in the page: from now on there is a real terminal in it. False when there was one already. */
+  /** The box stands in the page: from now on there is a real terminal in it. */
   open() {
-    if (this.screen) return false;
+    if (this.screen) return;
     this.screen = new Screen(this.box, {
       typed: (data) => this.#tell.typed(data),
       answered: (data) => this.#tell.answered(data),
@@ -73,7 +79,7 @@ export class SurfaceScreen {
       else this.screen.write(bytes, { history });
     }
     this.#pending = [];
-    return true;
+    this.#tell.opened(this.screen);
   }
 
   /** The grid that fits, as the server would have it; null while it is not shown. */
@@ -83,7 +89,7 @@ export class SurfaceScreen {
   }
 
   end() {
-    this.screen?.term.dispose();
+    this.screen?.end();
     this.box.remove();
   }
 }

@@ -2,7 +2,7 @@
 // no permission at all (no script, no origin, no form, no window, no navigation of the page), and its policy
 // fetches nothing. So they may show whatever text, style, and pictures as `data:` can show; a script in them does not run.
 
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 import { fromBase64 } from "./outbox.js";
 
 /** A page cannot ask such a frame how large its content is. */
@@ -148,7 +148,7 @@ function page(kind, data, scheme) {
 }
 
 /** How large an SVG says that it is. */
-export function svgSize(text) {
+function svgSize(text) {
   const tag = /<svg\b[^>]*>/i.exec(text)?.[0] ?? "";
   const attribute = (name) => new RegExp(`\\s${name}\\s*=\\s*["']([^"']*)["']`, "i").exec(tag)?.[1] ?? "";
   const px = (name) => (/^\s*\d*\.?\d+(px)?\s*$/.test(attribute(name)) ? Number.parseFloat(attribute(name)) : null);

@@ -1,7 +1,7 @@
 // What scripts draw: panels over their terminals. Their frame, their place, and what people do to them; what is in
 // them is drawn by panel-content.js.
 
-import { h, iconButton, setAttribute, setText } from "./dom.js";
+import { h, iconButton, setAttribute, setText } from "../dom.js";
 import { Content } from "./panel-content.js";
 
 /** CSS pixels of a panel that stay on the terminal, so that it can be taken hold of. */
@@ -216,7 +216,7 @@ class PanelView {
     if (!screen || !marker) return null;
     const { active } = screen.term.buffer;
     if (marker.isDisposed || active.type !== "normal") return null;
-    const text = screen.term.element.querySelector(".xterm-screen").getBoundingClientRect();
+    const text = screen.grid.getBoundingClientRect();
     const own = layer.getBoundingClientRect();
     const y = text.top - own.top + (marker.line - active.viewportY) * screen.cell.height + below;
     return { x: text.left - own.left + this.#panel.x, y };

@@ -1,6 +1,6 @@
 // Plans of agents on their workspace's card: each step and how it stands.
 
-import { h, icon, keyed, setAttribute, setText } from "./dom.js";
+import { h, icon, keyed, setAttribute, setText } from "../dom.js";
 
 const STATES = { done: "done", active: "under way", waiting: "waiting", err: "failed" };
 const MARKS = { done: "check", active: "play", waiting: "ring", err: "close" };

@@ -1,9 +1,9 @@
 // The settings, the same for everyone who looks: each is sent when it is changed, and what is wrong with it is said
 // beside it.
 
+import { ask, openDialog } from "../dialog.js";
+import { h, iconButton, keyed, setAttribute, setText } from "../dom.js";
 import { call } from "../server.js";
-import { confirmIt, openDialog } from "./dialogs.js";
-import { h, iconButton, keyed, setAttribute, setText } from "./dom.js";
 import { ANSI, paletteOf, palettes, presets } from "./themes.js";
 
 /** What the status bar knows by itself; it shows status keys as well. */
@@ -133,7 +133,7 @@ function openSettings(desk, closed) {
 
   const group = (title, ...content) => h("section", { class: "settings-group" }, h("h3", { text: title }), ...content);
   const reset = h("button", { type: "button", class: "button small quiet", text: "Defaults", onclick: async () => {
-    if (!(await confirmIt({ title: "Give every setting its default?", text: "For everyone who looks at this desk.", yes: "Reset", danger: true }))) return;
+    if (!(await ask({ title: "Give every setting its default?", text: "For everyone who looks at this desk.", yes: "Reset", danger: true }))) return;
     const shown = Object.keys(desk.state.settings);
     await send(Object.fromEntries(shown.map((name) => [name, null]))).catch((error) => desk.say(error.message));
   } });

@@ -1,7 +1,6 @@
 // Workspaces and their terminals at the left, or in a drawer where there is no room.
 
-import { chip } from "./dialogs.js";
-import { h, iconButton, keyed, setAttribute, setText } from "./dom.js";
+import { h, icon, iconButton, keyed, setAttribute, setText } from "../dom.js";
 import { lastSegment } from "./model.js";
 
 /** More terminals that are gone than this are kept behind a button. */
@@ -203,6 +202,14 @@ export class Sidebar {
     } else return;
     event.preventDefault();
   }
+}
+
+/** An icon and a short text. With `run` it is a button. */
+function chip(name, text, { label, run, pressed, href }) {
+  const content = [icon(name), h("span", { text })];
+  if (href) return h("a", { class: "chip", href, target: "_blank", rel: "noopener noreferrer", title: label, "aria-label": label }, ...content);
+  if (!run) return h("span", { class: "chip plain", title: label }, ...content);
+  return h("button", { type: "button", class: "chip", title: label, "aria-label": label, "aria-pressed": String(pressed), onclick: run }, ...content);
 }
 
 function pill({ key }) {

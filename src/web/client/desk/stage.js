@@ -1,8 +1,8 @@
 // The panes of the open workspace: where they stand, whose size their terminals have, and what comes and goes
 // through them. All surfaces are fed; those that were shown once have a real terminal.
 
+import { h, keyed } from "../dom.js";
 import { wish } from "../prefs.js";
-import { h, keyed } from "./dom.js";
 import { places } from "./layout.js";
 import { SurfaceScreen, Pane } from "./pane.js";
 import { fromBase64 } from "./outbox.js";
@@ -107,6 +107,7 @@ export class Stage {
         answered: (data) => this.#owns(surfaceId) && this.#desk.answer(surfaceId, data),
         parsed: () => this.#parsed(),
         used: () => this.#used(surfaceId),
+        opened: (screen) => this.#cells.observe(screen.grid),
       });
       this.#screens.set(surfaceId, screen);
     }
@@ -114,6 +115,8 @@ export class Stage {
   }
 
   #end(surfaceId) {
+    const { screen } = this.#screens.get(surfaceId) ?? {};
+    if (screen) this.#cells.unobserve(screen.grid);
     this.#screens.get(surfaceId)?.end();
     this.#screens.delete(surfaceId);
   }
@@ -153,10 +156,11 @@ export class Stage {
       style.top = `${place.y * 100}%`;
       style.width = `${place.width * 100}%`;
       style.height = `${place.height * 100}%`;
-      pane.put(row.surfaceId && this.#of(row.surfaceId));
+      const screen = row.surfaceId && this.#of(row.surfaceId);
+      pane.put(screen);
       pane.element.hidden = false;
       pane.update(row, { focused: place.session === focused, zoomed, alone: panes.length === 1, foreign: this.#foreign(row) });
-      if (row.surfaceId && this.#of(row.surfaceId).open()) this.#cells.observe(this.#of(row.surfaceId).screen.term.element.querySelector(".xterm-screen"));
+      screen?.open();
     }
     for (const [session, pane] of this.#panes) {
       pane.element.hidden = !this.#shown.has(session);

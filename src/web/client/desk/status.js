@@ -1,14 +1,10 @@
 // The line at the bottom: the connection, calmly, and what is known of the focused terminal. It always has its
 // place, so that losing the connection moves no terminal.
 
+import { h, icon, keyed, setAttribute, setText } from "../dom.js";
+import { Notice } from "../notice.js";
 import { spoken } from "./commands.js";
-import { h, icon, keyed, setAttribute, setText } from "./dom.js";
 import { branch, bytes, command, load } from "./model.js";
-
-/** A drop that mends itself sooner is not worth a word. */
-const PATIENCE_MS = 700;
-/** Long enough to read a line. */
-const PASSING_MS = 6_000;
 
 export class Status {
   #desk;
@@ -17,10 +13,7 @@ export class Status {
   #text = h("span", { class: "connection-text" });
   #latency = h("span", { class: "latency", title: "Round trip to the server" });
   #facts = h("ul", { class: "facts", "aria-label": "The focused terminal" });
-  #trouble = null;
-  #passing = null;
-  #timer = 0;
-  #passingTimer = 0;
+  notice = new Notice((text, isTrouble) => this.#say(text, isTrouble));
 
   constructor(desk) {
     this.#desk = desk;
@@ -31,43 +24,18 @@ export class Status {
     this.#connection.append(h("span", { class: "dot" }), this.#text);
     this.#element.append(button("sidebar", "sidebar", "Sidebar"), this.#connection, this.#latency, this.#facts,
       button("search", "palette", "Commands"), button("keyboard", "keys", "Keys"));
-    this.#draw();
-  }
-
-  /** Trouble with the connection, shown unless it is over soon; null when it is. */
-  trouble(text) {
-    clearTimeout(this.#timer);
-    if (text === null || this.#trouble !== null) {
-      this.#trouble = text;
-      return this.#draw();
-    }
-    this.#timer = setTimeout(() => {
-      this.#trouble = text;
-      this.#draw();
-    }, PATIENCE_MS);
-  }
-
-  /** Something that is over as soon as it has been read. */
-  say(text) {
-    clearTimeout(this.#passingTimer);
-    this.#passing = text;
-    this.#passingTimer = setTimeout(() => {
-      this.#passing = null;
-      this.#draw();
-    }, PASSING_MS);
-    this.#draw();
+    this.#say(null, false);
   }
 
   latency(ms) {
     setText(this.#latency, ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
   }
 
-  #draw() {
-    const text = this.#trouble ?? this.#passing;
-    this.#element.classList.toggle("trouble", this.#trouble !== null);
-    this.#element.classList.toggle("passing", this.#trouble === null && this.#passing !== null);
+  #say(text, isTrouble) {
+    this.#element.classList.toggle("trouble", isTrouble);
+    this.#element.classList.toggle("passing", !isTrouble && text !== null);
     setText(this.#text, text ?? "Connected");
-    this.#latency.hidden = this.#trouble !== null;
+    this.#latency.hidden = isTrouble;
   }
 
   draw() {

@@ -83,6 +83,9 @@ export class View {
   prune(workspaces) {
     const known = new Map(workspaces.map(({ id, panes }) => [id, new Set(panes.map((pane) => pane.resourceId))]));
     if (!known.has(this.#state.workspace)) this.#set({ workspace: workspaces[0]?.id ?? "default" });
+    const { panes } = this.#state.order;
+    const left = Object.entries(panes).filter(([id]) => known.has(id));
+    if (left.length < Object.keys(panes).length) this.order({ panes: Object.fromEntries(left) });
     this.#drop((session, workspace) => known.get(workspace)?.has(session) ?? false);
   }
 
