@@ -83,7 +83,9 @@ impl Server {
     }
 
     pub(super) fn watch_due(&mut self, now: Instant) {
-        self.watch.trees.expire(now);
+        for root in self.watch.trees.expire(now) {
+            self.git_told(&root, now);
+        }
         if self.watch.at.is_some_and(|at| at <= now) {
             self.look(now);
         }
