@@ -140,6 +140,8 @@ pub const UNSENT_BYTES_FIRST: usize = 32 << 10;
 pub const PRESENT_TIME: Duration = Duration::from_millis(20);
 /// See [`PRESENT_TIME`].
 pub const PRESENT_BYTES: usize = 16 << 10;
+/// Frames of a queue whose places have memory while none wait.
+pub const QUEUED_FRAMES_SPARE: usize = 16;
 /// A key has had its effect by then, and what is printed later is not skipped on account of it.
 pub const PRESENT_REST: Duration = Duration::from_millis(250);
 /// A reader that would take longer than this for [`SCROLLBACK_BYTES_TYPICAL`] is not sent the scrollback

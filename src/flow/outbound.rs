@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::Link;
 use crate::limits::{
     OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTBOUND_BYTES_SLOWEST, OUTBOUND_TIME, OUTPUT_FRAME_BYTES_FIRST,
-    OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_TIME,
+    OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_TIME, PRESENT_BYTES, PRESENT_TIME,
+    SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_TIME,
 };
 
 /// A queue of bytes with one bit of hysteresis: full from its high mark until down at its low one.
@@ -53,6 +54,17 @@ impl Outbound {
             None if self.is_empty() => OUTPUT_FRAME_BYTES_MAX,
             None => OUTPUT_FRAME_BYTES_FIRST,
         }
+    }
+
+    /// Whether so many bytes are more than whoever types should have in front of the answer. False while nobody
+    /// knows how fast the socket is.
+    pub fn is_long(&self, bytes: u64) -> bool {
+        self.link.bytes_in(PRESENT_TIME).is_some_and(|soon| bytes > soon.max(PRESENT_BYTES) as u64)
+    }
+
+    /// Whether the socket is too slow for the scrollback to come with every reset.
+    pub fn is_slow(&self) -> bool {
+        self.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL)
     }
 
     /// The place of the next byte that the socket takes, and of the next one that is put. Places count the
