@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use crate::flow::{Follower, Outbound, Queued, Step, cut};
+use crate::flow::{Follower, Outbound, Queued, Step};
 use crate::limits::{OWED_MAX, PRESENT_REST, SCROLLBACK_REST};
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
@@ -200,7 +200,7 @@ impl Reader {
         }
         while !queue.is_full() {
             let cursor = self.follower.cursor();
-            match self.follower.step(terminal.stream(), now) {
+            match self.follower.step(terminal.stream(), queue.frame_bytes_max(), now) {
                 Step::Output { .. } if self.skips(terminal, queue, 0) => {
                     // The later the screen is drawn, the more it shows.
                     queue.wait_for_low();
@@ -210,9 +210,7 @@ impl Reader {
                     self.put_reset(terminal, queue, now);
                     sent = true;
                 }
-                Step::Output { parts, .. } => {
-                    let parts = cut(parts, queue.frame_bytes_max());
-                    let seq = cursor + (parts[0].len() + parts[1].len()) as u64;
+                Step::Output { seq, parts } => {
                     let protocol = self.protocol;
                     self.queued.put(queue, cursor, |out| match protocol {
                         Protocol::Two => put_output(protocol, seq, false, parts, out),
