@@ -27,7 +27,7 @@ pub(super) struct Watch {
     trees: Trees,
     looking: bool,
     /// When it goes on; `None` while there is nobody to tell.
-    pub(super) at: Option<Instant>,
+    at: Option<Instant>,
     asked: Vec<Asked>,
 }
 
