@@ -292,8 +292,7 @@ impl Registry {
         let workspace = workspaces.iter_mut().find(|workspace| workspace.id == workspace_id);
         let panes = &mut workspace.ok_or(RegistryError::UnknownWorkspace)?.panes;
         let pane = panes.iter_mut().find(|pane| pane.id == pane_id).ok_or(RegistryError::UnknownPane)?;
-        let mut changed = false;
-        pane.automatic = false;
+        let mut changed = std::mem::take(&mut pane.automatic);
         set(&mut pane.title, patch.title, &mut changed);
         set(&mut pane.resource_kind, patch.resource_kind, &mut changed);
         set(&mut pane.resource_id, patch.resource_id, &mut changed);
@@ -577,6 +576,15 @@ mod tests {
         assert_eq!(registry.session_ended("s1"), [Change::PaneRemoved(key(DEFAULT_WORKSPACE, "s3"))]);
         let is_there = |id: &str| registry.pane(&key(DEFAULT_WORKSPACE, id)).is_some();
         assert!(["s0", "s1", "s2", "s4"].into_iter().all(is_there) && !is_there("s3"));
+    }
+
+    #[test]
+    fn a_pane_that_somebody_names_as_it_was_is_somebodys_and_that_is_a_change() {
+        let mut registry = Registry::new();
+        registry.ensure_pane("s", "shell");
+        let put = registry.put_pane(DEFAULT_WORKSPACE, "s", fields("shell", "s")).unwrap();
+        assert_eq!(put.change, Some(registry.change_of(&[key(DEFAULT_WORKSPACE, "s")])), "it is saved");
+        assert_eq!(registry.put_pane(DEFAULT_WORKSPACE, "s", fields("shell", "s")).unwrap().change, None);
     }
 
     #[test]
