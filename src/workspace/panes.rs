@@ -1,7 +1,7 @@
 //! Workspaces and their panes: what a client shows, in which order, under which names. A pane whose
 //! resource is a terminal also carries the terminal's recorded title and activity ("Pane titles").
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use crate::limits::{ENDED_PANES_MAX, PANES_MAX, WORKSPACES_MAX};
 use crate::terminal::title::Activity;
@@ -344,10 +344,17 @@ impl Registry {
     /// server made by itself the last [`ENDED_PANES_MAX`] do. Gives what was removed.
     pub fn session_ended(&mut self, session_id: &str) -> Vec<Change> {
         self.ended.retain(|ended| ended != session_id);
-        self.ended.push_back(session_id.to_owned());
+        if self.panes_of(session_id).any(|pane| pane.automatic) {
+            self.ended.push_back(session_id.to_owned());
+        }
         let Registry { workspaces, ended, .. } = self;
+        if ended.len() <= ENDED_PANES_MAX {
+            return Vec::new();
+        }
         let panes = || workspaces.iter().flat_map(|workspace| &workspace.panes);
-        ended.retain(|session_id| panes().any(|pane| pane.automatic && shows(pane, session_id)));
+        let automatic = panes().filter(|pane| pane.automatic && pane.resource_kind == TERMINAL);
+        let automatic: HashSet<&str> = automatic.map(|pane| pane.resource_id.as_str()).collect();
+        ended.retain(|session_id| automatic.contains(session_id.as_str()));
         let excess = ended.len().saturating_sub(ENDED_PANES_MAX);
         let leaving: Vec<String> = ended.drain(..excess).collect();
         let is_leaving = |pane: &Pane| pane.automatic && leaving.iter().any(|id| shows(pane, id));
