@@ -115,6 +115,12 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
 // ---- a slow link ----
 
+/// Measures of a peer's speed that are remembered; the best of them counts.
+pub const LINK_MEASURES: usize = 4;
+/// Measures that are enough: a pause spoils one.
+pub const LINK_MEASURES_MIN: usize = 2;
+/// A measure takes at least this long: buffers on the way take bytes in lumps.
+pub const LINK_MEASURE_TIME: Duration = Duration::from_millis(20);
 /// The queue in front of a peer whose speed is known is at most this long in time, and
 /// [`OUTBOUND_BYTES_HIGH`] in bytes,
 pub const OUTBOUND_TIME: Duration = Duration::from_millis(100);
@@ -466,6 +472,9 @@ const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
+const _: () = assert!(OUTPUT_FRAME_BYTES_FIRST <= OUTPUT_FRAME_BYTES_MAX);
+const _: () = assert!(UNSENT_BYTES_MIN <= UNSENT_BYTES_MAX);
+const _: () = assert!(LINK_MEASURES_MIN <= LINK_MEASURES);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES < REPLAY_BYTES);
 const _: () = assert!(PTY_BITE_BYTES <= READ_BYTES && PTY_BITE_BYTES <= PTY_TURN_BYTES);
