@@ -472,6 +472,8 @@ const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
+// Sizes between them are powers of two.
+const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST.is_power_of_two());
 const _: () = assert!(OUTPUT_FRAME_BYTES_FIRST <= OUTPUT_FRAME_BYTES_MAX);
 const _: () = assert!(UNSENT_BYTES_MIN <= UNSENT_BYTES_MAX);
 const _: () = assert!(LINK_MEASURES_MIN <= LINK_MEASURES);

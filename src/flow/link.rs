@@ -56,6 +56,11 @@ impl Link {
         self.bytes_a_second.into_iter().max().unwrap_or(0)
     }
 
+    /// Whether the kernel refused bytes and has not taken all since.
+    pub fn is_refused(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Bytes that the peer takes in this time; `None` while nobody can tell.
     pub fn bytes_in(&self, time: Duration) -> Option<usize> {
         let bytes = u128::from(self.best()) * time.as_micros() / 1_000_000;

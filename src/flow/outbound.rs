@@ -47,12 +47,13 @@ impl Outbound {
     }
 
     /// How much output the next frame may carry: a frame that has begun to leave cannot be taken back, and
-    /// what comes after it waits for all of it.
+    /// what comes after it waits for all of it. A power of two once it is measured: readers at one place get the
+    /// same frames, though no two links are alike.
     pub fn frame_bytes_max(&self) -> usize {
         match self.link.bytes_in(OUTPUT_FRAME_TIME) {
-            Some(bytes) => bytes.clamp(OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_BYTES_MAX),
-            None if self.is_empty() => OUTPUT_FRAME_BYTES_MAX,
-            None => OUTPUT_FRAME_BYTES_FIRST,
+            Some(bytes) => 1 << bytes.clamp(OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_BYTES_MAX).ilog2(),
+            None if self.link.is_refused() => OUTPUT_FRAME_BYTES_FIRST,
+            None => OUTPUT_FRAME_BYTES_MAX,
         }
     }
 
@@ -149,6 +150,8 @@ impl Outbound {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -185,6 +188,20 @@ mod tests {
         assert!(queue.is_full());
         assert!(queue.take(8));
         assert_eq!(queue.places(), 13..16);
+    }
+
+    #[test]
+    fn frames_are_long_until_the_peer_refuses_bytes_and_then_as_its_speed_is() {
+        let (mut queue, start) = (Outbound::default(), Instant::now());
+        queue.put(|out| out.extend_from_slice(b"hello"));
+        assert_eq!(queue.frame_bytes_max(), OUTPUT_FRAME_BYTES_MAX, "it has refused nothing");
+        let mut sizes = Vec::new();
+        for second in 0..=4 {
+            queue.link.took(2_000_000, false, start + Duration::from_secs(second));
+            sizes.push(queue.frame_bytes_max());
+        }
+        assert_eq!(sizes[..2], [OUTPUT_FRAME_BYTES_FIRST; 2]);
+        assert_eq!(sizes[2..], [32 << 10; 3], "40,000 bytes in 20 ms, in a size that others have, too");
     }
 
     #[test]
