@@ -215,7 +215,9 @@ pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
 pub const UPLOAD_BYTES: u64 = 64 << 20;
 /// Largest value of `--upload-bytes`: what a 32-bit machine can count.
 pub const UPLOAD_BYTES_MAX: u64 = u32::MAX as u64;
-/// Bytes of one piece: what the loop waits for while the kernel copies it, well under a millisecond.
+/// Bytes of one piece: what the loop waits for while the kernel copies it, well under a millisecond. A disk that
+/// takes bytes more slowly than they come makes it wait longer, once the kernel holds back who writes; a smaller
+/// piece would wait less, and cost every sender far away more round trips.
 pub const UPLOAD_PIECE_BYTES_MAX: usize = 256 << 10;
 /// Files on their way at once.
 pub const UPLOADS_MAX: usize = 16;
