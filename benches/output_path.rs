@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use text::Kind;
 use wharf::flow::{Follower, Step};
-use wharf::limits::{PTY_BITE_BYTES, REPLAY_BYTES, SCROLLBACK_LINES};
+use wharf::limits::{OUTPUT_FRAME_BYTES_MAX, PTY_BITE_BYTES, REPLAY_BYTES, SCROLLBACK_LINES};
 use wharf::terminal::{GridSize, Terminal};
 use wharf::wire::terminal_frames::{Protocol, put_output};
 
@@ -22,7 +22,8 @@ fn counted_path(terminal: &mut Terminal, text: &[u8], protocol: Protocol, now: I
             terminal.follow_screen(now);
         }
         terminal.feed(bite, now);
-        while let Step::Output { seq, parts } = follower.step(terminal.stream(), now) {
+        while let Step::Output { seq, parts } = follower.step(terminal.stream(), OUTPUT_FRAME_BYTES_MAX, now)
+        {
             out.clear();
             put_output(protocol, seq, false, parts, &mut out);
             bytes += black_box(&out).len();

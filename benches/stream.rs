@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use wharf::flow::{Follower, Step, Stream};
-use wharf::limits::{PTY_BITE_BYTES, REPLAY_BYTES};
+use wharf::limits::{OUTPUT_FRAME_BYTES_MAX, PTY_BITE_BYTES, REPLAY_BYTES};
 use wharf::terminal::{GridSize, Terminal};
 
 /// One bite of a PTY: plain lines, or characters of three bytes that every read cuts somewhere.
@@ -27,7 +27,7 @@ fn what_does_a_bite_cost(c: &mut Criterion) {
     group.bench_function("kept, and followed by one reader", |b| {
         b.iter(|| {
             stream.append(black_box(&log));
-            while let Step::Output { seq, parts } = follower.step(&stream, now) {
+            while let Step::Output { seq, parts } = follower.step(&stream, OUTPUT_FRAME_BYTES_MAX, now) {
                 black_box(parts);
                 follower.advance(seq);
             }

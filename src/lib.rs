@@ -27,7 +27,8 @@
 //! # Invariants
 //!
 //! 1. Only [`Server::turn`] reads the clock that rules depend on, once a turn.
-//! 2. Only `write_out` writes to a descriptor; only `bury` frees a slot.
+//! 2. Only `write_out` writes to sockets, PTYs and pipes (files are written on the spot: what clients send, piece by
+//!    piece, and the state); only `bury` frees a slot.
 //! 3. Nothing outside `server`, `os` and `cli` can block or return `io::Error`.
 //! 4. A model is changed before the change is told.
 //! 5. Readers hold positions, streams hold bytes.

@@ -115,6 +115,12 @@ pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 pub const WEBSOCKET_READ_BYTES: usize = 8 << 10;
 // ---- a slow link ----
 
+/// Measures of a peer's speed that are remembered; the best of them counts.
+pub const LINK_MEASURES: usize = 4;
+/// Measures that are enough: a pause spoils one.
+pub const LINK_MEASURES_MIN: usize = 2;
+/// A measure takes at least this long: buffers on the way take bytes in lumps.
+pub const LINK_MEASURE_TIME: Duration = Duration::from_millis(20);
 /// The queue in front of a peer whose speed is known is at most this long in time, and
 /// [`OUTBOUND_BYTES_HIGH`] in bytes,
 pub const OUTBOUND_TIME: Duration = Duration::from_millis(100);
@@ -140,6 +146,8 @@ pub const UNSENT_BYTES_FIRST: usize = 32 << 10;
 pub const PRESENT_TIME: Duration = Duration::from_millis(20);
 /// See [`PRESENT_TIME`].
 pub const PRESENT_BYTES: usize = 16 << 10;
+/// Frames of a queue whose places have memory while none wait.
+pub const QUEUED_FRAMES_SPARE: usize = 16;
 /// A key has had its effect by then, and what is printed later is not skipped on account of it.
 pub const PRESENT_REST: Duration = Duration::from_millis(250);
 /// A reader that would take longer than this for [`SCROLLBACK_BYTES_TYPICAL`] is not sent the scrollback
@@ -207,7 +215,9 @@ pub const THROTTLED_ADDRESSES_MAX: usize = 1024;
 pub const UPLOAD_BYTES: u64 = 64 << 20;
 /// Largest value of `--upload-bytes`: what a 32-bit machine can count.
 pub const UPLOAD_BYTES_MAX: u64 = u32::MAX as u64;
-/// Bytes of one piece: what the loop waits for while the kernel copies it, well under a millisecond.
+/// Bytes of one piece: what the loop waits for while the kernel copies it, well under a millisecond. A disk that
+/// takes bytes more slowly than they come makes it wait longer, once the kernel holds back who writes; a smaller
+/// piece would wait less, and cost every sender far away more round trips.
 pub const UPLOAD_PIECE_BYTES_MAX: usize = 256 << 10;
 /// Files on their way at once.
 pub const UPLOADS_MAX: usize = 16;
@@ -464,6 +474,11 @@ const _: () = assert!(CLI_OPEN_TIME_MAX.as_secs() < SILENCE_MAX.as_secs());
 const _: () = assert!(OUTBOUND_BYTES_LOW < OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTBOUND_BYTES_SLOWEST <= OUTBOUND_BYTES_HIGH);
 const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST <= OUTPUT_FRAME_BYTES_MAX);
+// Sizes between them are powers of two.
+const _: () = assert!(OUTPUT_FRAME_BYTES_SLOWEST.is_power_of_two());
+const _: () = assert!(OUTPUT_FRAME_BYTES_FIRST <= OUTPUT_FRAME_BYTES_MAX);
+const _: () = assert!(UNSENT_BYTES_MIN <= UNSENT_BYTES_MAX);
+const _: () = assert!(LINK_MEASURES_MIN <= LINK_MEASURES);
 // The model must catch up before the ring evicts what it has not seen, one read of the PTY included.
 const _: () = assert!(SCREEN_LAG_BYTES_MAX + PTY_BITE_BYTES < REPLAY_BYTES);
 const _: () = assert!(PTY_BITE_BYTES <= READ_BYTES && PTY_BITE_BYTES <= PTY_TURN_BYTES);

@@ -822,6 +822,32 @@ fn a_scrollback_that_is_taken_back_is_still_owed() {
 }
 
 #[test]
+fn what_a_session_owes_is_forgotten_when_its_surface_closes() {
+    let (mut rig, mut client) = slow_link();
+    for _ in 0..200 {
+        let number = rig.create();
+        rig.deliver(&mut client);
+        for _ in 0..3 {
+            rig.print(number, &LINE.repeat(2000));
+            rig.wait(50);
+            rig.pump(&mut client);
+            rig.type_in(&client, number);
+            rig.pump(&mut client);
+        }
+        rig.close(number);
+        rig.deliver(&mut client);
+        rig.shells.0[number] = None;
+    }
+    // As much as its log remembers: of those surfaces nothing is left there.
+    rig.print(0, &LINE.repeat(100_000));
+    rig.wait(50);
+    rig.deliver(&mut client);
+    rig.detach(&mut client);
+    let memory = rig.mirror.sessions().next().unwrap().memory();
+    assert!(memory < 4 << 10, "{memory}");
+}
+
+#[test]
 fn who_types_beside_a_flood_does_not_wait_for_what_has_not_begun_to_leave() {
     let (mut rig, mut client) = slow_link();
     client.queue = Outbound::default(); // nothing is known of it

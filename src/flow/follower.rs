@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use super::Pace;
 use super::stream::{After, Stream, cut};
-use crate::limits::OUTPUT_FRAME_BYTES_MAX;
 
 /// One reader of a [`Stream`]. It holds a position and no bytes.
 pub struct Follower {
@@ -47,16 +46,16 @@ impl Follower {
         self.cursor = seq;
     }
 
-    /// What comes next. Call until it waits, [`Follower::advance`] after each frame, and tell
-    /// [`Pace::sent`] at the end if there was any.
-    pub fn step<'a>(&self, stream: &'a Stream, now: Instant) -> Step<'a> {
+    /// What comes next, at most `bytes_max` (at least 4) of it. Call until it waits, [`Follower::advance`] after
+    /// each frame, and tell [`Pace::sent`] at the end if there was any.
+    pub fn step<'a>(&self, stream: &'a Stream, bytes_max: usize, now: Instant) -> Step<'a> {
         match stream.after(self.cursor) {
             After::Nothing => Step::Wait,
             After::Lost => Step::Lost,
             After::Bytes(parts) => match self.pace.wait_until(now) {
                 Some(at) => Step::Until(at),
                 None => {
-                    let parts = cut(parts, OUTPUT_FRAME_BYTES_MAX);
+                    let parts = cut(parts, bytes_max);
                     Step::Output { seq: self.cursor + (parts[0].len() + parts[1].len()) as u64, parts }
                 }
             },
@@ -75,13 +74,13 @@ mod tests {
         stream.append(&[b'x'; 70_000]);
         let mut follower = Follower::new(0);
         let mut seqs = Vec::new();
-        while let Step::Output { seq, .. } = follower.step(&stream, now) {
+        while let Step::Output { seq, .. } = follower.step(&stream, 1 << 16, now) {
             follower.advance(seq);
             seqs.push(seq);
         }
         assert_eq!(seqs, [65_536, 70_000]);
-        assert_eq!(follower.step(&stream, now), Step::Wait);
+        assert_eq!(follower.step(&stream, 1 << 16, now), Step::Wait);
         stream.append(&[b'y'; 100_001]);
-        assert_eq!(follower.step(&stream, now), Step::Lost);
+        assert_eq!(follower.step(&stream, 1 << 16, now), Step::Lost);
     }
 }

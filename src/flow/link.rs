@@ -2,12 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Measures that are remembered.
-const MEASURES: usize = 4;
-/// Measures that are enough: a pause spoils one.
-const MEASURES_MIN: usize = 2;
-/// A measure takes at least this long: buffers on the way take bytes in lumps.
-const MEASURE_TIME: Duration = Duration::from_millis(20);
+use crate::limits::{LINK_MEASURE_TIME, LINK_MEASURES, LINK_MEASURES_MIN};
 
 /// Measures what a peer takes while the kernel, full at the beginning and at the end, refuses more.
 ///
@@ -17,7 +12,7 @@ const MEASURE_TIME: Duration = Duration::from_millis(20);
 pub struct Link {
     since: Option<Instant>,
     bytes: usize,
-    bytes_a_second: [u64; MEASURES],
+    bytes_a_second: [u64; LINK_MEASURES],
     measures: usize,
 }
 
@@ -32,7 +27,7 @@ impl Link {
             return false;
         };
         let elapsed = now.duration_since(since);
-        if elapsed < MEASURE_TIME {
+        if elapsed < LINK_MEASURE_TIME {
             return false;
         }
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
@@ -41,7 +36,7 @@ impl Link {
             // It might have taken more, so this says nothing against it.
             rate = (rate * 2).max(self.best());
         }
-        self.bytes_a_second[self.measures % MEASURES] = rate;
+        self.bytes_a_second[self.measures % LINK_MEASURES] = rate;
         self.measures += 1;
         self.start(!all, now);
         true
@@ -61,10 +56,15 @@ impl Link {
         self.bytes_a_second.into_iter().max().unwrap_or(0)
     }
 
+    /// Whether the kernel refused bytes and has not taken all since.
+    pub fn is_refused(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Bytes that the peer takes in this time; `None` while nobody can tell.
     pub fn bytes_in(&self, time: Duration) -> Option<usize> {
         let bytes = u128::from(self.best()) * time.as_micros() / 1_000_000;
-        (self.measures >= MEASURES_MIN).then(|| usize::try_from(bytes).unwrap_or(usize::MAX))
+        (self.measures >= LINK_MEASURES_MIN).then(|| usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 

@@ -9,6 +9,7 @@ mod follower;
 mod link;
 mod outbound;
 mod pace;
+mod queued;
 mod stream;
 mod token_bucket;
 
@@ -17,6 +18,7 @@ pub use follower::{Follower, Step};
 pub use link::Link;
 pub use outbound::Outbound;
 pub use pace::Pace;
+pub use queued::Queued;
 pub(crate) use stream::cut;
 pub use stream::{After, Stream};
 pub use token_bucket::TokenBucket;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::Link;
 use crate::limits::{
     OUTBOUND_BYTES_HIGH, OUTBOUND_BYTES_LOW, OUTBOUND_BYTES_SLOWEST, OUTBOUND_TIME, OUTPUT_FRAME_BYTES_FIRST,
-    OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_TIME,
+    OUTPUT_FRAME_BYTES_MAX, OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_TIME, PRESENT_BYTES, PRESENT_TIME,
+    SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_TIME,
 };
 
 /// A queue of bytes with one bit of hysteresis: full from its high mark until down at its low one.
@@ -46,13 +47,25 @@ impl Outbound {
     }
 
     /// How much output the next frame may carry: a frame that has begun to leave cannot be taken back, and
-    /// what comes after it waits for all of it.
+    /// what comes after it waits for all of it. A power of two once it is measured: readers at one place get the
+    /// same frames, though no two links are alike.
     pub fn frame_bytes_max(&self) -> usize {
         match self.link.bytes_in(OUTPUT_FRAME_TIME) {
-            Some(bytes) => bytes.clamp(OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_BYTES_MAX),
-            None if self.is_empty() => OUTPUT_FRAME_BYTES_MAX,
-            None => OUTPUT_FRAME_BYTES_FIRST,
+            Some(bytes) => 1 << bytes.clamp(OUTPUT_FRAME_BYTES_SLOWEST, OUTPUT_FRAME_BYTES_MAX).ilog2(),
+            None if self.link.is_refused() => OUTPUT_FRAME_BYTES_FIRST,
+            None => OUTPUT_FRAME_BYTES_MAX,
         }
+    }
+
+    /// Whether so many bytes are more than whoever types should have in front of the answer. False while nobody
+    /// knows how fast the socket is.
+    pub fn is_long(&self, bytes: u64) -> bool {
+        self.link.bytes_in(PRESENT_TIME).is_some_and(|soon| bytes > soon.max(PRESENT_BYTES) as u64)
+    }
+
+    /// Whether the socket is too slow for the scrollback to come with every reset.
+    pub fn is_slow(&self) -> bool {
+        self.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL)
     }
 
     /// The place of the next byte that the socket takes, and of the next one that is put. Places count the
@@ -137,6 +150,8 @@ impl Outbound {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -173,6 +188,20 @@ mod tests {
         assert!(queue.is_full());
         assert!(queue.take(8));
         assert_eq!(queue.places(), 13..16);
+    }
+
+    #[test]
+    fn frames_are_long_until_the_peer_refuses_bytes_and_then_as_its_speed_is() {
+        let (mut queue, start) = (Outbound::default(), Instant::now());
+        queue.put(|out| out.extend_from_slice(b"hello"));
+        assert_eq!(queue.frame_bytes_max(), OUTPUT_FRAME_BYTES_MAX, "it has refused nothing");
+        let mut sizes = Vec::new();
+        for second in 0..=4 {
+            queue.link.took(2_000_000, false, start + Duration::from_secs(second));
+            sizes.push(queue.frame_bytes_max());
+        }
+        assert_eq!(sizes[..2], [OUTPUT_FRAME_BYTES_FIRST; 2]);
+        assert_eq!(sizes[2..], [32 << 10; 3], "40,000 bytes in 20 ms, in a size that others have, too");
     }
 
     #[test]

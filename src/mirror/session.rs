@@ -111,7 +111,8 @@ impl Session {
 
     /// What it takes in memory, in bytes.
     pub fn memory(&self) -> usize {
-        size_of::<Session>() + self.id.capacity() + self.log.memory() + self.answers_bytes
+        let owed = self.owed.capacity() * size_of::<(usize, Instant)>();
+        size_of::<Session>() + self.id.capacity() + self.log.memory() + self.answers_bytes + owed
     }
 
     /// Whether it wants a surface's metadata.
@@ -248,7 +249,10 @@ impl Session {
                     self.answers_bytes += body.len();
                     answers.push_back(body.into());
                 }
-                Entry::Snapshot { surface, .. } => self.owed.push((surface, now)),
+                Entry::Snapshot { surface, .. } => {
+                    self.owed.retain(|(owed, _)| *owed != surface);
+                    self.owed.push((surface, now));
+                }
                 Entry::Output { .. } | Entry::Control { .. } => {}
             }
             at.pass(&entry, len);
@@ -364,6 +368,7 @@ impl Session {
             };
             if let Change::Closed(surface) = change {
                 self.unfollowed.retain(|number| *number != surface);
+                self.owed.retain(|(number, _)| *number != surface);
             }
             self.log.push(&Entry::Control { skipped: self.skipped, bytes: body.len(), change });
             self.skipped = 0;

@@ -177,8 +177,12 @@ impl Sampler {
 }
 
 /// The nearest entry of that name on the way from a directory to the root, at most
-/// [`PARENT_DIRECTORIES_MAX`] directories up.
+/// [`PARENT_DIRECTORIES_MAX`] directories up. `None` for a directory that is not absolute: that of a process that
+/// is gone is empty, and would mean the server's own.
 pub fn nearest(directory: &Path, name: &str) -> Option<PathBuf> {
+    if !directory.is_absolute() {
+        return None;
+    }
     let mut paths = directory.ancestors().take(PARENT_DIRECTORIES_MAX).map(|parent| parent.join(name));
     paths.find(|path| fs::symlink_metadata(path).is_ok())
 }
@@ -391,6 +395,12 @@ mod tests {
         let pids: Vec<i32> = sampler.tree(base).iter().map(|process| process.stat.pid - base).collect();
         assert_eq!(pids, [0, 1, 2, 3, 4]);
         assert_eq!(sampler.foreground(&sampler.processes[1]), base);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_known_is_not_the_servers_own() {
+        assert_eq!(nearest(Path::new(""), "Cargo.toml"), None);
+        assert!(nearest(&std::env::current_dir().unwrap(), "Cargo.toml").is_some());
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub(super) struct Connection {
     pub(super) incoming: Vec<u8>,
     pub(super) outbound: Outbound,
     pub(super) phase: Phase,
-    /// What the kernel takes of it before it refuses more.
-    unsent_bytes_max: usize,
+    /// What the kernel takes of it before it refuses more; `None` while that is the system's choice.
+    unsent_bytes_max: Option<usize>,
     /// Answers (acks, pongs, errors) that were queued while the queue was full of output.
     pub(super) answers_bytes: usize,
     /// It leaves at the end of this turn.
@@ -142,6 +142,7 @@ pub(super) struct EventSocket {
 
 impl Connection {
     pub(super) fn new(socket: Socket, peer: Peer, gate: Gate, now: Instant) -> Connection {
+        let unsent_bytes_max = matches!(socket, Socket::Tcp(_)).then_some(UNSENT_BYTES_FIRST);
         Connection {
             socket,
             peer,
@@ -150,7 +151,7 @@ impl Connection {
             incoming: Vec::new(),
             outbound: Outbound::default(),
             phase: Phase::Request { reader: RequestReader::new(), stage: Stage::Idle, served: 0 },
-            unsent_bytes_max: UNSENT_BYTES_FIRST,
+            unsent_bytes_max,
             answers_bytes: 0,
             doomed: false,
             unread: false,
@@ -207,8 +208,8 @@ impl Connection {
         let Some(bytes) = self.outbound.link.bytes_in(UNSENT_TIME) else { return };
         let bytes = bytes.clamp(UNSENT_BYTES_MIN, UNSENT_BYTES_MAX);
         // A call a change is too much for what changes all the time.
-        if bytes / 2 >= self.unsent_bytes_max || bytes <= self.unsent_bytes_max / 2 {
-            self.unsent_bytes_max = bytes;
+        if self.unsent_bytes_max.is_none_or(|former| bytes / 2 >= former || bytes <= former / 2) {
+            self.unsent_bytes_max = Some(bytes);
             self.socket.set_unsent_bytes_max(bytes);
             self.outbound.link.start_again();
         }
@@ -283,5 +284,29 @@ fn retried<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::flow::Link;
+
+    #[test]
+    fn what_the_kernel_holds_of_a_unix_socket_is_set_as_soon_as_its_speed_is_known() {
+        let (socket, _other) = UnixStream::pair().unwrap();
+        let peer = Peer::Unix { uid: Peer::UID_UNKNOWN };
+        let mut connection = Connection::new(Socket::Unix(socket), peer, Gate::OwnUser, Instant::now());
+        let (mut link, start) = (Link::default(), Instant::now());
+        for second in 0..=2 {
+            link.took(UNSENT_BYTES_FIRST * 100, false, start + Duration::from_secs(second));
+        }
+        connection.outbound.link = link;
+        connection.adapt();
+        let Socket::Unix(socket) = &connection.socket else { panic!() };
+        let bytes = rustix::net::sockopt::socket_send_buffer_size(socket).unwrap();
+        assert_eq!(bytes, 2 * UNSENT_BYTES_FIRST, "socket(7): the kernel doubles it");
     }
 }

@@ -121,11 +121,8 @@ impl Server {
             }
             ["metadata"] => Ok(Answer::Metadata(key)),
             ["panels"] => {
-                let mut panels = control::panels_json(&self.around.panels);
-                if let Some(panels) = panels.as_array_mut() {
-                    panels.retain(|panel| panel["surfaceId"] == hosted.id.as_str());
-                }
-                json(200, &serde_json::json!({ "panels": panels }))
+                let panels = self.around.panels.iter().filter(|(surface_id, ..)| *surface_id == hosted.id);
+                json(200, &serde_json::json!({ "panels": control::panels_json(panels) }))
             }
             _ => Err(not_found()),
         }

@@ -53,6 +53,8 @@ struct Running {
     pipe: OwnedFd,
     output: Vec<u8>,
     begun_at: Instant,
+    /// It took too long. On a disk that does not answer it may outlive that for as long as the disk likes.
+    killed: bool,
 }
 
 impl Trees {
@@ -92,9 +94,17 @@ impl Trees {
 
     /// Somebody wants to know it as it is now: [`Trees::is_asked`] says whether that needs a `git status`.
     pub(super) fn ask(&mut self, root: &Path, now: Instant) {
-        let Some(tree) = self.known.get_mut(root) else { return };
+        let is_stuck = self.is_stuck(root);
+        let Some(tree) = self.known.get_mut(root).filter(|_| !is_stuck) else { return };
         let is_fresh = tree.begun_at.is_some_and(|at| now < at + METADATA_INTERVAL) && !tree.busy;
         tree.asked |= !is_fresh || self.running.iter().flatten().any(|one| one.root == root);
+    }
+
+    /// Whether the next `git status` of a tree waits for one that was killed and does not die: nobody waits for that.
+    fn is_stuck(&self, root: &Path) -> bool {
+        let is_killed = |slot: &Option<Running>| slot.as_ref().is_some_and(|one| one.killed);
+        self.running.iter().flatten().any(|one| one.killed && one.root == root)
+            || self.running.iter().all(is_killed)
     }
 
     /// Whether somebody waits for the next `git status` of a tree.
@@ -126,7 +136,9 @@ impl Trees {
             match started {
                 Ok(child) => {
                     let (pid, pipe) = (child.pid, child.output);
-                    self.running[slot] = Some(Running { root, pid, pipe, output: Vec::new(), begun_at: now });
+                    let output = Vec::new();
+                    self.running[slot] =
+                        Some(Running { root, pid, pipe, output, begun_at: now, killed: false });
                 }
                 Err(error) => {
                     debug!("no git status in {}: {error}", root.display());
@@ -156,23 +168,36 @@ impl Trees {
 
     /// When the next one has taken too long.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.running.iter().flatten().map(|running| running.begun_at + GIT_TIME_MAX).min()
+        let running = self.running.iter().flatten().filter(|running| !running.killed);
+        running.map(|running| running.begun_at + GIT_TIME_MAX).min()
     }
 
-    /// Ends what takes too long. Its death is heard as any other.
-    pub(super) fn expire(&self, now: Instant) {
-        for running in self.running.iter().flatten() {
-            if running.begun_at + GIT_TIME_MAX <= now {
+    /// Ends what takes too long. Its death is heard as any other; who asked does not wait for it. Gives the trees
+    /// of those.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<PathBuf> {
+        let Trees { known, running, .. } = self;
+        for running in running.iter_mut().flatten() {
+            if !running.killed && running.begun_at + GIT_TIME_MAX <= now {
                 debug!("git status in {} takes too long", running.root.display());
                 git::kill(running.pid);
+                running.killed = true;
+                known.get_mut(&running.root).into_iter().for_each(|tree| tree.git = None);
             }
         }
+        let stuck = self.known.iter().filter(|(root, tree)| tree.asked && self.is_stuck(root));
+        let stuck: Vec<PathBuf> = stuck.map(|(root, _)| root.clone()).collect();
+        for root in &stuck {
+            self.known.get_mut(root).into_iter().for_each(|tree| tree.asked = false);
+        }
+        stuck
     }
 
     /// Reads what one of them has printed.
     pub(super) fn read(&mut self, slot: u16, scratch: &mut [u8]) {
         let Some(running) = self.running.get_mut(usize::from(slot)).and_then(Option::as_mut) else { return };
-        running.drain(scratch);
+        if running.drain(scratch) {
+            git::kill(running.pid);
+        }
     }
 
     /// A child of the server is dead: if it was one of these, gives its tree, of which [`Trees::git`] now says
@@ -201,14 +226,70 @@ impl Trees {
 }
 
 impl Running {
-    /// Takes what there is. With as much as is ever told, the child has said enough.
-    fn drain(&mut self, scratch: &mut [u8]) {
+    /// Takes what there is. True when that is as much as is ever told: the child has said enough.
+    fn drain(&mut self, scratch: &mut [u8]) -> bool {
         while self.output.len() < GIT_STATUS_BYTES_MAX {
             match git::read(&self.pipe, scratch) {
                 Ok(n) if n > 0 => self.output.extend_from_slice(&scratch[..n]),
-                Ok(_) | Err(_) => return,
+                Ok(_) | Err(_) => return false,
             }
         }
-        git::kill(self.pid);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Child, Command, Stdio};
+
+    /// A tree that somebody asked about, while this script, in a group of its own, looks at it.
+    fn looked_at_by(script: &str, name: &str, now: Instant) -> (Trees, PathBuf, Child) {
+        let root = std::env::temp_dir().join(format!("wharf-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).process_group(0).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (pid, pipe) = (child.id().cast_signed(), OwnedFd::from(child.stdout.take().unwrap()));
+        let mut trees = Trees::default();
+        trees.stand(&root, true);
+        trees.ask(&root, now);
+        let output = Vec::new();
+        trees.running[0] =
+            Some(Running { root: root.clone(), pid, pipe, output, begun_at: now, killed: false });
+        (trees, root, child)
+    }
+
+    #[test]
+    fn one_that_does_not_die_is_killed_once_and_nobody_waits_for_it() {
+        let start = Instant::now();
+        let (mut trees, root, mut child) = looked_at_by("sleep 1000", "git-stuck", start);
+        let late = start + GIT_TIME_MAX;
+        assert_eq!(trees.deadline(), Some(late));
+        assert_eq!(trees.expire(late), std::slice::from_ref(&root), "who asked is answered");
+        assert_eq!((trees.deadline(), trees.is_asked(&root)), (None, false), "the loop sleeps");
+        trees.ask(&root, late);
+        assert!(!trees.is_asked(&root), "nor does who asks while it is dying");
+        assert!(trees.expire(late).is_empty());
+        child.wait().unwrap();
+        let reaped = Reaped { pid: child.id().cast_signed(), exit: Exit::Signal(9) };
+        assert_eq!(trees.died(reaped, &mut [0; 64], late), Some(root.clone()));
+        trees.ask(&root, late);
+        assert!(trees.is_asked(&root));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn who_is_dead_is_not_killed_for_having_said_enough_since_its_pid_may_be_anothers() {
+        let script = format!("head -c {GIT_STATUS_BYTES_MAX} /dev/zero; sleep 1000");
+        let (mut trees, root, mut child) = looked_at_by(&script, "git-said-enough", Instant::now());
+        let pid = child.id().cast_signed();
+        let reaped = Reaped { pid, exit: Exit::Code(0) };
+        assert_eq!(trees.died(reaped, &mut [0; 1 << 16], Instant::now()), Some(root.clone()));
+        let group = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(15));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -61,6 +61,7 @@ impl Server {
         let number = socket.terminal.number();
         connection.outbound.adopt(&mut self.spare);
         let queue = &mut connection.outbound;
+        let was_full = queue.is_full();
         match socket.reader.pump(&mut hosted.terminal, number, queue, &mut self.encoded, now) {
             Pumped::Waits => {}
             Pumped::Until(at) => self.deadlines.ask(at, Source::Connection(key), &mut connection.asked),
@@ -68,6 +69,20 @@ impl Server {
         }
         if !queue.is_empty() {
             self.queue_write(key);
+        }
+        self.drained(key, was_full);
+    }
+
+    /// Whoever was not read while the connection's queue was full is read on, as soon as it is not.
+    pub(super) fn drained(&mut self, key: Key, was_full: bool) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && was_full
+            && !connection.outbound.is_full()
+        {
+            connection.answers_bytes = 0;
+            if connection.stalled {
+                self.queue_again(key);
+            }
         }
     }
 
@@ -140,12 +155,8 @@ impl Server {
             }
         }
         if drained {
-            let stalled = connection.stalled;
-            connection.answers_bytes = 0;
             self.work.thirsty.push(key);
-            if stalled {
-                self.queue_again(key);
-            }
+            self.drained(key, true);
         }
     }
 

@@ -88,19 +88,18 @@ impl Server {
         self.heard = heard;
         // Who has just woken goes before those that have more than they may: a keystroke, its echo.
         let woken = std::mem::take(&mut self.work.again);
-        let mut taken = 0;
+        let (mut taken, mut late) = (0, Vec::new());
         for source in woken.into_iter().chain(waited) {
             match source {
                 Source::Connection(key) => self.read_connection(key, now),
-                Source::Terminal(_) | Source::Sideband(_) if taken >= PTY_TURN_BYTES => {
-                    self.work.again.push(source);
-                }
+                Source::Terminal(_) | Source::Sideband(_) if taken >= PTY_TURN_BYTES => late.push(source),
                 Source::Terminal(key) => taken += self.read_terminal(key, now),
                 Source::Sideband(key) => taken += self.read_sideband(key, now),
                 Source::Listener(slot) => self.accept(slot, now),
                 Source::Signals | Source::Chores | Source::Git(_) => {}
             }
         }
+        self.work.again.splice(..0, late);
     }
 
     fn take_signals(&mut self, now: Instant) {

@@ -27,7 +27,7 @@ pub(super) struct Watch {
     trees: Trees,
     looking: bool,
     /// When it goes on; `None` while there is nobody to tell.
-    pub(super) at: Option<Instant>,
+    at: Option<Instant>,
     asked: Vec<Asked>,
 }
 
@@ -83,7 +83,9 @@ impl Server {
     }
 
     pub(super) fn watch_due(&mut self, now: Instant) {
-        self.watch.trees.expire(now);
+        for root in self.watch.trees.expire(now) {
+            self.git_told(&root, now);
+        }
         if self.watch.at.is_some_and(|at| at <= now) {
             self.look(now);
         }

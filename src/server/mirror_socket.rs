@@ -123,6 +123,7 @@ impl Server {
 
     /// Moves a session's cursors forward while its socket's queue has room; greets it when it must be.
     pub(super) fn pump_mirror(&mut self, key: Key, now: Instant) {
+        let was_full = self.connections.get(key).is_some_and(|connection| connection.outbound.is_full());
         loop {
             let Some(connection) = self.connections.get_mut(key) else { return };
             let Connection { phase: Phase::Mirror(socket), outbound, asked, doomed: false, .. } = connection
@@ -170,6 +171,7 @@ impl Server {
         if self.connections.get(key).is_some_and(|connection| !connection.outbound.is_empty()) {
             self.queue_write(key);
         }
+        self.drained(key, was_full);
     }
 
     /// Whether the next frame of this socket may be taken: not while input waits for a full program, while

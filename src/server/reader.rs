@@ -2,14 +2,11 @@
 //! function of the terminal, the queue and the time. It has no socket.
 
 use std::collections::VecDeque;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use crate::flow::{Follower, Outbound, Step, cut};
-use crate::limits::{
-    OWED_MAX, PRESENT_BYTES, PRESENT_REST, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_REST,
-    SCROLLBACK_TIME,
-};
+use crate::flow::{Follower, Outbound, Queued, Step};
+use crate::limits::{OWED_MAX, PRESENT_REST, SCROLLBACK_REST};
 use crate::terminal::Terminal;
 use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, put_size};
 
@@ -32,10 +29,13 @@ pub(super) struct Reader {
     size_due: bool,
     /// What it had when it attached.
     attached_at: u64,
-    /// Output in the queue that has not left whole, oldest first.
-    queued: VecDeque<Queued>,
+    /// Output in the queue, by what the reader had before it.
+    queued: Queued<u64>,
     /// When it last typed while output waited; until it has everything.
     typed_at: Option<Instant>,
+    /// What had not begun to leave then has been taken back. Once: a screen that waits is not drawn again whenever
+    /// something is printed.
+    made_way: bool,
     /// All that had been printed was in the queue when it was last pumped.
     had_all: bool,
     /// It was sent a screen without the scrollback, and since then has lost or typed nothing.
@@ -71,12 +71,6 @@ impl Owed {
         let found = at.and_then(|at| self.0.remove(at));
         Some(*found.or_else(|| others.find(|places| places.contains(&cursor)))?.start())
     }
-}
-
-/// Output at these places of the queue, and what the reader had before it.
-struct Queued {
-    places: Range<u64>,
-    cursor: u64,
 }
 
 /// How far a reader got.
@@ -124,8 +118,9 @@ impl Reader {
             protocol,
             size_due: false,
             attached_at: cursor,
-            queued: VecDeque::new(),
+            queued: Queued::default(),
             typed_at: None,
+            made_way: false,
             had_all: false,
             owed_since: None,
             bare_from: None,
@@ -163,10 +158,10 @@ impl Reader {
     /// The client typed. True when output waits in front of the answer: pump, since some may be skipped.
     pub(super) fn typed(&mut self, terminal: &Terminal, queue: &Outbound, now: Instant) -> bool {
         self.owed_since = self.owed_since.map(|_| now);
-        self.forget_taken(queue);
-        let waits = !self.queued.is_empty() || self.follower.cursor() != terminal.stream().head();
+        let waits = self.queued.waits(queue) || self.follower.cursor() != terminal.stream().head();
         if waits {
             self.typed_at = Some(now);
+            self.made_way = false;
         }
         waits
     }
@@ -176,34 +171,10 @@ impl Reader {
         self.typed_at.is_some()
     }
 
-    /// Whether the client is better off without the output that has not begun to leave.
-    fn skips(&self, terminal: &Terminal, queue: &Outbound) -> bool {
-        let Some(soon) = queue.link.bytes_in(PRESENT_TIME).filter(|_| self.is_typing()) else { return false };
-        let cursor = self.unsent(queue).next().map_or(self.follower.cursor(), |first| first.cursor);
-        terminal.stream().head().saturating_sub(cursor) > soon.max(PRESENT_BYTES) as u64
-    }
-
-    /// Output in the queue of which nothing has left, oldest first.
-    fn unsent(&self, queue: &Outbound) -> impl DoubleEndedIterator<Item = &Queued> {
-        let next = queue.places().start;
-        self.queued.iter().filter(move |queued| queued.places.start >= next)
-    }
-
-    fn forget_taken(&mut self, queue: &Outbound) {
-        while self.queued.front().is_some_and(|first| first.places.end <= queue.places().start) {
-            self.queued.pop_front();
-        }
-    }
-
-    fn take_back(&mut self, queue: &mut Outbound) {
-        while let Some(Queued { places, cursor }) = self.queued.pop_back() {
-            if places.start < queue.places().start {
-                self.queued.push_back(Queued { places, cursor });
-                break;
-            }
-            queue.take_back(places);
-            self.follower.advance(cursor);
-        }
+    /// Whether the client is better off without what comes next, behind so many bytes of its queue.
+    fn skips(&self, terminal: &Terminal, queue: &Outbound, waiting: usize) -> bool {
+        let behind = terminal.stream().head().saturating_sub(self.follower.cursor());
+        self.is_typing() && queue.is_long(waiting as u64 + behind)
     }
 
     /// Moves the cursor forward while the queue has room.
@@ -217,17 +188,20 @@ impl Reader {
     ) -> Pumped {
         let mut sent = false;
         let mut pumped = Pumped::Waits;
-        self.forget_taken(queue);
-        if self.had_all && self.queued.is_empty() {
+        if self.had_all && !self.queued.waits(queue) {
             self.typed_at.take_if(|at| *at + PRESENT_REST <= now);
         }
-        if self.skips(terminal, queue) {
-            self.take_back(queue);
+        if !self.made_way && self.skips(terminal, queue, queue.waiting().len()) {
+            self.made_way = true;
+            self.queued
+                .take_back(queue, |_| true)
+                .into_iter()
+                .for_each(|cursor| self.follower.advance(cursor));
         }
         while !queue.is_full() {
-            let (cursor, place) = (self.follower.cursor(), queue.places().end);
-            match self.follower.step(terminal.stream(), now) {
-                Step::Output { .. } if self.skips(terminal, queue) => {
+            let cursor = self.follower.cursor();
+            match self.follower.step(terminal.stream(), queue.frame_bytes_max(), now) {
+                Step::Output { .. } if self.skips(terminal, queue, 0) => {
                     // The later the screen is drawn, the more it shows.
                     queue.wait_for_low();
                     if queue.is_full() {
@@ -236,22 +210,20 @@ impl Reader {
                     self.put_reset(terminal, queue, now);
                     sent = true;
                 }
-                Step::Output { parts, .. } => {
-                    let parts = cut(parts, queue.frame_bytes_max());
-                    let seq = cursor + (parts[0].len() + parts[1].len()) as u64;
-                    match self.protocol {
-                        Protocol::Two => queue.put(|out| put_output(Protocol::Two, seq, false, parts, out)),
+                Step::Output { seq, parts } => {
+                    let protocol = self.protocol;
+                    self.queued.put(queue, cursor, |out| match protocol {
+                        Protocol::Two => put_output(protocol, seq, false, parts, out),
                         Protocol::One => {
                             let what = Some((number, cursor, seq));
                             if encoded.what != what {
                                 encoded.what = what;
                                 encoded.frame.clear();
-                                put_output(Protocol::One, seq, false, parts, &mut encoded.frame);
+                                put_output(protocol, seq, false, parts, &mut encoded.frame);
                             }
-                            queue.put(|out| out.extend_from_slice(&encoded.frame));
+                            out.extend_from_slice(&encoded.frame);
                         }
-                    }
-                    self.queued.push_back(Queued { places: place..queue.places().end, cursor });
+                    });
                     self.follower.advance(seq);
                     sent = true;
                 }
@@ -299,8 +271,7 @@ impl Reader {
         let cursor = self.follower.cursor();
         // After an attach or a clear the reset is what was asked for; otherwise it stands for what was lost.
         let lost = cursor != self.attached_at && cursor != u64::MAX;
-        let slow = queue.link.bytes_in(SCROLLBACK_TIME).is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL);
-        if lost && slow && terminal.exited().is_none() {
+        if lost && queue.is_slow() && terminal.exited().is_none() {
             self.put_reset_of(0, terminal, queue, now);
             self.owed_since = Some(now);
             self.bare_from.get_or_insert(self.follower.cursor());
@@ -325,9 +296,8 @@ impl Reader {
             reset.extend_from_slice(CANCEL);
         }
         screen.put_vt(lines, &mut reset);
-        let place = queue.places().end;
-        queue.put(|out| put_output(self.protocol, head, true, [&reset, &[]], out));
-        self.queued.push_back(Queued { places: place..queue.places().end, cursor });
+        let protocol = self.protocol;
+        self.queued.put(queue, cursor, |out| put_output(protocol, head, true, [&reset, &[]], out));
         self.follower.advance(head);
     }
 }
@@ -522,6 +492,27 @@ mod simulation {
         assert_eq!(link.pump(500), Pumped::Until(link.start + Duration::from_millis(1100)));
         assert_eq!(link.take_all(1100), (3, 1023), "the scrollback");
         assert_eq!(link.pump(1200), Pumped::Waits);
+    }
+
+    #[test]
+    fn a_screen_that_waits_for_a_slow_link_is_not_drawn_again_for_all_that_is_printed() {
+        let mut link = SlowLink::new(2 << 20);
+        link.print(50_000);
+        link.pump(0);
+        link.type_in(10);
+        for ms in 10..60 {
+            link.print(2000);
+            link.pump(ms);
+        }
+        let cursor = |link: &SlowLink| link.client.reader.as_ref().unwrap().follower.cursor();
+        let (before, waiting) = (cursor(&link), link.client.queue.waiting().len());
+        link.print(2000);
+        link.pump(60);
+        assert_eq!((cursor(&link), link.client.queue.waiting().len()), (before, waiting));
+        link.type_in(61);
+        link.print(2000);
+        link.pump(61);
+        assert!(cursor(&link) > before, "another key may have changed it");
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Server {
         let snapshot = json!({
             "workspaces": workspaces_json(&self.registry)["workspaces"],
             "surfaces": surfaces.collect::<Vec<Value>>(),
-            "panels": panels_json(&around.panels),
+            "panels": panels_json(around.panels.iter()),
             "sidebar": sidebar_json(&around.sidebar),
             "notifications": notifications_json(&around.notifications),
             "plans": plans_json(&around.plans),

@@ -466,9 +466,12 @@ mod tests {
         assert_eq!(all_from(&terminal, early.cursor()).unwrap(), "ret\x1b[H\x1b[2J\x1b[3J$ ");
         assert_eq!(terminal.input.waiting(), b"\x0c");
         let late = terminal.attach(3, now);
-        assert_eq!(late.step(terminal.stream(), now), Step::Lost);
+        assert_eq!(late.step(terminal.stream(), usize::MAX, now), Step::Lost);
         let level = terminal.attach(6, now);
-        assert!(matches!(level.step(terminal.stream(), now), Step::Output { .. }), "it has seen all of it");
+        assert!(
+            matches!(level.step(terminal.stream(), usize::MAX, now), Step::Output { .. }),
+            "it has seen all of it"
+        );
     }
 
     #[test]
@@ -503,9 +506,9 @@ mod tests {
         assert_eq!(all_from(&terminal, 0).unwrap(), "bye\u{FFFD}");
         assert_eq!(terminal.next_output_seq(), 8);
         let seen = terminal.attach(7, now);
-        assert_eq!(seen.step(terminal.stream(), now), Step::Wait);
+        assert_eq!(seen.step(terminal.stream(), usize::MAX, now), Step::Wait);
         let future = terminal.attach(8, now);
-        assert_eq!(future.step(terminal.stream(), now), Step::Lost);
+        assert_eq!(future.step(terminal.stream(), usize::MAX, now), Step::Lost);
     }
 
     #[test]

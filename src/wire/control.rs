@@ -17,7 +17,7 @@ use crate::limits::{
 use crate::workspace::auto_continue::{AuditEntry, AutoContinue, Outcome};
 use crate::workspace::notifications::{Notification, NotificationFields, Notifications};
 use crate::workspace::panels::{
-    Panel, PanelError, PanelEvent, PanelKind, PanelPatch, Panels, Pointer, Position, Side,
+    Panel, PanelError, PanelEvent, PanelKind, PanelPatch, Pointer, Position, Side,
 };
 use crate::workspace::plans::{Plan, PlanError, PlanPatch, PlanStep, Plans, StepPatch, StepState};
 use crate::workspace::settings::{AutoContinueOptions, Engine};
@@ -443,10 +443,9 @@ fn data_json(data: &[u8], kind: PanelKind) -> Value {
     }
 }
 
-/// The snapshot's `panels`: `[{surfaceId, id, panel}]`.
-pub fn panels_json(panels: &Panels) -> Value {
+/// Panels as in the snapshot's `panels`: `[{surfaceId, id, panel}]`.
+pub fn panels_json<'a>(panels: impl Iterator<Item = (&'a str, &'a str, &'a Panel)>) -> Value {
     panels
-        .iter()
         .map(|(surface_id, id, panel)| json!({ "surfaceId": surface_id, "id": id, "panel": panel_json(panel) }))
         .collect()
 }
@@ -684,6 +683,7 @@ fn entry_json(entry: &AuditEntry) -> Value {
 mod tests {
     use super::*;
     use crate::workspace::auto_continue::Trigger;
+    use crate::workspace::panels::Panels;
 
     /// The message of the 400 that a body gets.
     fn refused<T: std::fmt::Debug>(parsed: Result<T, Reject>) -> String {
@@ -815,7 +815,7 @@ mod tests {
         assert_eq!(panel_json(&image), json);
         let mut panels = Panels::default();
         panels.put("s", "p", image).unwrap();
-        assert_eq!(panels_json(&panels), json!([{ "surfaceId": "s", "id": "p", "panel": json }]));
+        assert_eq!(panels_json(panels.iter()), json!([{ "surfaceId": "s", "id": "p", "panel": json }]));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //!
 //! Client frames as text to values; server frames as values to whole websocket frames in the caller's buffer.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -17,7 +16,6 @@ use crate::flow::Outbound;
 use crate::limits::{
     CLIENT_ID_BYTES_MAX, MIRROR_COLS, MIRROR_ENCODED_BYTES_MAX, MIRROR_ENCODED_MAX, MIRROR_FRAME_BYTES_MAX,
     MIRROR_NONCE_BYTES_MAX, MIRROR_ROWS, MIRROR_STDIN_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX,
-    PRESENT_BYTES, PRESENT_TIME, SCROLLBACK_BYTES_TYPICAL, SCROLLBACK_TIME,
 };
 use crate::mirror::{Frames, Surface};
 use crate::terminal::GridSize;
@@ -473,23 +471,8 @@ fn put_base64([first, second]: [&[u8]; 2], out: &mut Vec<u8>) {
     }
 }
 
-/// Frames whose memory is kept while none wait.
-const QUEUED_SPARE: usize = 16;
-
-/// Frames of a session in one socket's queue that have not left whole, oldest first: their seq and places.
-pub type Queued = VecDeque<(u64, Range<u64>)>;
-
-fn put(queue: &mut Outbound, queued: &mut Queued, seq: u64, parts: &[&[u8]]) {
-    let Range { start: taken, end: place } = queue.places();
-    while queued.front().is_some_and(|(_, places)| places.end <= taken) {
-        queued.pop_front();
-    }
-    if queued.is_empty() {
-        queued.shrink_to(QUEUED_SPARE);
-    }
-    queue.put(|out| put_text(parts, out));
-    queued.push_back((seq, place..queue.places().end));
-}
+/// Frames of a session in one socket's queue, by their seq.
+pub type Queued = crate::flow::Queued<u64>;
 
 /// One socket's queue as a session writes to it.
 pub struct Writer<'a> {
@@ -515,13 +498,11 @@ impl Frames for Writer<'_> {
     }
 
     fn is_long(&self, bytes: u64) -> bool {
-        let soon = self.queue.link.bytes_in(PRESENT_TIME);
-        soon.is_some_and(|soon| bytes / 3 * 4 > soon.max(PRESENT_BYTES) as u64)
+        self.queue.is_long(bytes / 3 * 4)
     }
 
     fn is_slow(&self) -> bool {
-        let bytes = self.queue.link.bytes_in(SCROLLBACK_TIME);
-        bytes.is_some_and(|bytes| bytes < SCROLLBACK_BYTES_TYPICAL)
+        self.queue.is_slow()
     }
 
     fn frame_bytes_max(&self) -> usize {
@@ -529,24 +510,15 @@ impl Frames for Writer<'_> {
     }
 
     fn take_back(&mut self, seq: u64) -> Option<u64> {
-        let mut first = None;
-        while let Some((queued, places)) = self.queued.pop_back() {
-            if queued <= seq || places.start < self.queue.places().start {
-                self.queued.push_back((queued, places));
-                break;
-            }
-            self.queue.take_back(places);
-            first = Some(queued);
-        }
-        first
+        self.queued.take_back(self.queue, |queued| *queued > seq)
     }
 
     fn hello(&mut self, session_id: &str, settings: &str, snapshot: &str) {
         let front =
             format!(r#"{{"type":"hello","sessionId":"{session_id}","seq":0,"version":{VERSION},"settings":"#);
         let parts = [&front, settings, r#","snapshot":"#, snapshot, "}"].map(str::as_bytes);
-        self.queued.clear();
-        put(self.queue, self.queued, 0, &parts);
+        *self.queued = Queued::default();
+        self.queued.put(self.queue, 0, |out| put_text(&parts, out));
     }
 
     fn text(&mut self, seq: u64, body: &[u8]) {
@@ -554,7 +526,7 @@ impl Frames for Writer<'_> {
         let (kind, fields) = body.split_at(kind);
         let digits = seq.to_string();
         let parts = [br#"{"type":""#, kind, br#","seq":"#, digits.as_bytes(), fields];
-        put(self.queue, self.queued, seq, &parts);
+        self.queued.put(self.queue, seq, |out| put_text(&parts, out));
     }
 
     fn output(&mut self, seq: u64, number: usize, surface_id: &str, from: u64, parts: [&[u8]; 2]) {
@@ -600,7 +572,7 @@ impl Writer<'_> {
             &self.encoded.text[text],
             back,
         ];
-        put(self.queue, self.queued, seq, &parts);
+        self.queued.put(self.queue, seq, |out| put_text(&parts, out));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Workspaces and their panes: what a client shows, in which order, under which names. A pane whose
 //! resource is a terminal also carries the terminal's recorded title and activity ("Pane titles").
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use crate::limits::{ENDED_PANES_MAX, PANES_MAX, WORKSPACES_MAX};
 use crate::terminal::title::Activity;
@@ -292,8 +292,7 @@ impl Registry {
         let workspace = workspaces.iter_mut().find(|workspace| workspace.id == workspace_id);
         let panes = &mut workspace.ok_or(RegistryError::UnknownWorkspace)?.panes;
         let pane = panes.iter_mut().find(|pane| pane.id == pane_id).ok_or(RegistryError::UnknownPane)?;
-        let mut changed = false;
-        pane.automatic = false;
+        let mut changed = std::mem::take(&mut pane.automatic);
         set(&mut pane.title, patch.title, &mut changed);
         set(&mut pane.resource_kind, patch.resource_kind, &mut changed);
         set(&mut pane.resource_id, patch.resource_id, &mut changed);
@@ -345,10 +344,17 @@ impl Registry {
     /// server made by itself the last [`ENDED_PANES_MAX`] do. Gives what was removed.
     pub fn session_ended(&mut self, session_id: &str) -> Vec<Change> {
         self.ended.retain(|ended| ended != session_id);
-        self.ended.push_back(session_id.to_owned());
+        if self.panes_of(session_id).any(|pane| pane.automatic) {
+            self.ended.push_back(session_id.to_owned());
+        }
         let Registry { workspaces, ended, .. } = self;
+        if ended.len() <= ENDED_PANES_MAX {
+            return Vec::new();
+        }
         let panes = || workspaces.iter().flat_map(|workspace| &workspace.panes);
-        ended.retain(|session_id| panes().any(|pane| pane.automatic && shows(pane, session_id)));
+        let automatic = panes().filter(|pane| pane.automatic && pane.resource_kind == TERMINAL);
+        let automatic: HashSet<&str> = automatic.map(|pane| pane.resource_id.as_str()).collect();
+        ended.retain(|session_id| automatic.contains(session_id.as_str()));
         let excess = ended.len().saturating_sub(ENDED_PANES_MAX);
         let leaving: Vec<String> = ended.drain(..excess).collect();
         let is_leaving = |pane: &Pane| pane.automatic && leaving.iter().any(|id| shows(pane, id));
@@ -577,6 +583,15 @@ mod tests {
         assert_eq!(registry.session_ended("s1"), [Change::PaneRemoved(key(DEFAULT_WORKSPACE, "s3"))]);
         let is_there = |id: &str| registry.pane(&key(DEFAULT_WORKSPACE, id)).is_some();
         assert!(["s0", "s1", "s2", "s4"].into_iter().all(is_there) && !is_there("s3"));
+    }
+
+    #[test]
+    fn a_pane_that_somebody_names_as_it_was_is_somebodys_and_that_is_a_change() {
+        let mut registry = Registry::new();
+        registry.ensure_pane("s", "shell");
+        let put = registry.put_pane(DEFAULT_WORKSPACE, "s", fields("shell", "s")).unwrap();
+        assert_eq!(put.change, Some(registry.change_of(&[key(DEFAULT_WORKSPACE, "s")])), "it is saved");
+        assert_eq!(registry.put_pane(DEFAULT_WORKSPACE, "s", fields("shell", "s")).unwrap().change, None);
     }
 
     #[test]
