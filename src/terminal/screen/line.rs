@@ -6,6 +6,7 @@
 
 use super::style::{Color, Style};
 use super::width::width;
+use crate::limits::CELL_MARKS_BYTES_MAX;
 
 /// The default style from here on.
 const PLAIN: u8 = 1;
@@ -44,6 +45,21 @@ pub(super) enum Glyph {
     Lone(char),
     /// A character with those that joined it.
     Many(Box<str>),
+}
+
+impl Glyph {
+    /// The text of the cell once `c` joined it; `None` if there is nothing to join, as after a wide
+    /// character that was lost at the edge, or if the cell is full.
+    pub(super) fn joined(&self, c: char) -> Option<String> {
+        let mut text = match self {
+            Glyph::One(base) => base.to_string(),
+            Glyph::Many(text) => text.to_string(),
+            Glyph::Lone(_) | Glyph::Empty | Glyph::Right => return None,
+        };
+        let (_, base) = first_char(text.as_bytes())?;
+        text.push(c);
+        (text.len() - base <= CELL_MARKS_BYTES_MAX).then_some(text)
+    }
 }
 
 /// One cell, taken out for editing.
@@ -183,8 +199,13 @@ impl<'a> Iterator for Pieces<'a> {
                     continue;
                 }
                 EMPTY => {
-                    self.at += 1;
-                    Shape::Empty(self.varint() as u16)
+                    // Several are one, however they came to stand here.
+                    let mut count = 0_u16;
+                    while bytes.get(self.at) == Some(&EMPTY) {
+                        self.at += 1;
+                        count = count.saturating_add(self.varint() as u16);
+                    }
+                    Shape::Empty(count)
                 }
                 LONE => {
                     let (_, len) = first_char(&bytes[start + 1..])?;

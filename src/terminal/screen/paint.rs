@@ -257,18 +257,13 @@ impl Paint {
         }
     }
 
-    /// A character joins the cell at `col`.
-    pub(super) fn join(&mut self, row: u16, col: u16, c: char) {
+    /// A character joins the cell before column `end`.
+    pub(super) fn join(&mut self, row: u16, end: u16, c: char) {
         let Some(grid) = &mut self.grid else { return };
         grid.flush();
-        let cell = grid.cell(row, col);
-        let mut text = String::new();
-        match &cell.glyph {
-            Glyph::One(base) => text.push(*base),
-            Glyph::Many(base) => text.push_str(base),
-            Glyph::Lone(_) | Glyph::Empty | Glyph::Right => return,
-        }
-        text.push(c);
+        let mut cells = (0..end).rev().map(|col| (col, grid.cell(row, col)));
+        let Some((col, cell)) = cells.find(|(_, cell)| cell.glyph != Glyph::Right) else { return };
+        let Some(text) = cell.glyph.joined(c) else { return };
         grid.go_to(row, col);
         grid.use_style(&cell.style);
         grid.put_cluster(&text);

@@ -85,10 +85,10 @@ impl Screen {
                 (cells, uneven) = (0, false);
                 self.make_room(columns);
                 if self.active().x + u16::from(columns) > self.cols {
-                    // A wide character in the last column that may not wrap is lost.
+                    // A wide character in the last column that may not wrap is lost, and what joins it
+                    // adds to the cell that is there.
                     from = at + c.len_utf8();
                     self.join = columns;
-                    self.joined_bytes = 0;
                     continue;
                 }
             }
@@ -113,11 +113,11 @@ impl Screen {
             }
             self.make_room(columns);
             self.join = columns;
-            self.joined_bytes = 0;
             let (x, cols) = (self.active().x, self.cols);
             if x + u16::from(columns) > cols {
                 continue;
             }
+            self.joined_bytes = 0;
             let style = self.style;
             self.edit_row(self.active().y, |row| {
                 insert_cells(row, x, columns.into(), &style);
@@ -143,9 +143,8 @@ impl Screen {
             if self.joined_bytes > CELL_MARKS_BYTES_MAX {
                 return;
             }
-            let col = x.saturating_sub(u16::from(self.join));
             let (row, paint, len) = self.current_row();
-            row.join(paint, len, col, x, c);
+            row.join(paint, len, x, c);
             return;
         }
         self.join = 0;

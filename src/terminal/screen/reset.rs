@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::Screen;
 use super::buffer::{Buffer, Saved};
-use super::charset::ASCII;
+use super::charset::{ASCII, Charset, translate};
 use super::line::{Line, Piece, Shape, first_char};
 use super::links::Links;
 use super::modes::{Keyboard, PASSED_ON};
@@ -395,10 +395,13 @@ impl Screen {
     fn tell_state(&self, to: &mut Teller, paint: &mut Paint) {
         let modes = &self.modes;
         let buffer = self.active();
-        // DECRC brought back a set that is not the shifted one, and only DECRC can do it again.
-        let restored = self.charset != self.charsets[usize::from(self.level)];
+        // DECRC brought back a set that is not the shifted one, and only DECRC can do it again. Where it
+        // cannot (it was on the other screen), the shifted one is told to be that set.
+        let mut charsets = self.charsets;
+        let restored =
+            self.charset != charsets[usize::from(self.level)] && self.charset == buffer.saved.charset;
         if restored {
-            self.tell_charsets(to);
+            self.tell_charsets(to, &charsets);
             to.out.extend_from_slice(b"\x1b8");
             to.style = buffer.saved.pen().style();
         }
@@ -421,7 +424,8 @@ impl Screen {
             to.style.put_sgr_to(&style, to.out);
         }
         if !restored {
-            self.tell_charsets(to);
+            charsets[usize::from(self.level)] = self.charset;
+            self.tell_charsets(to, &charsets);
         }
 
         let set = |to: &mut Teller, on: bool, what: &[u8]| {
@@ -500,9 +504,16 @@ impl Screen {
             end += piece.shape.cells();
             end >= buffer.x
         });
+        // The character set in use must leave the character as it is, since it is printed once more.
+        let same = |c: char| translate(self.charset, c) == c;
         match last.map(|piece| piece.shape) {
-            Some(Shape::Ascii(_)) => buffer.x > 0,
-            Some(Shape::Cluster { .. }) => end == buffer.x,
+            Some(Shape::Ascii(text)) => {
+                let at = usize::from(end - buffer.x);
+                text.iter().rev().nth(at).is_some_and(|byte| buffer.x > 0 && same(char::from(*byte)))
+            }
+            Some(Shape::Cluster { text, .. }) => {
+                end == buffer.x && first_char(text).is_some_and(|(c, _)| same(c))
+            }
             _ => false,
         }
     }
@@ -538,10 +549,10 @@ impl Screen {
         to.spaces(1, &Style::default());
     }
 
-    fn tell_charsets(&self, to: &mut Teller) {
-        for (designator, charset) in b"()*+".iter().zip(self.charsets) {
-            if charset != ASCII {
-                to.out.extend_from_slice(&[0x1b, *designator, charset]);
+    fn tell_charsets(&self, to: &mut Teller, charsets: &[Charset; 4]) {
+        for (designator, charset) in b"()*+".iter().zip(charsets) {
+            if *charset != ASCII {
+                to.out.extend_from_slice(&[0x1b, *designator, *charset]);
             }
         }
         match self.level {

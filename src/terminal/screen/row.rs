@@ -246,21 +246,19 @@ impl Row {
         }
     }
 
-    /// A character joins the cell at `col`, the last one that was written; `end` is the column after it.
-    pub(super) fn join(&mut self, paint: &mut Paint, len: u16, col: u16, end: u16, c: char) {
+    /// A character joins the cell before column `end`.
+    pub(super) fn join(&mut self, paint: &mut Paint, len: u16, end: u16, c: char) {
         match self.painted {
-            Some(slot) => paint.join(slot, col, c),
+            Some(slot) => paint.join(slot, end, c),
             None if self.line.cells == end => self.line.push_joined(c),
             None => self.edit(paint, len, |row| {
-                let glyph = &mut row[usize::from(col)].glyph;
-                let mut text = match glyph {
-                    Glyph::One(base) => base.to_string(),
-                    Glyph::Many(text) => std::mem::take(text).into(),
-                    // After a wide character that was lost at the edge: there is nothing to join.
-                    Glyph::Lone(_) | Glyph::Empty | Glyph::Right => return,
-                };
-                text.push(c);
-                *glyph = Glyph::Many(text.into());
+                let end = usize::from(end).min(row.len());
+                let cell = row[..end].iter_mut().rev().find(|cell| cell.glyph != Glyph::Right);
+                if let Some((cell, text)) =
+                    cell.and_then(|cell| cell.glyph.joined(c).map(|text| (cell, text)))
+                {
+                    cell.glyph = Glyph::Many(text.into());
+                }
             }),
         }
     }

@@ -185,6 +185,14 @@ fn memory_is_bounded_against_any_program() {
     for _ in 0..1000 {
         screen.feed("\u{301}".repeat(1000).as_bytes(), None);
     }
+    // Wide characters that are lost at the edge, and what joins the cell that is there in their place.
+    for lost in ["\u{1f44d}\u{301}", "z\u{1f44d}\u{301}", "\u{301}\u{1f44d}", "\u{1f44d}\u{301}\x1b[9b"] {
+        for before in ["\x1b[?7l", "\x1b[?7l\x1b[4h", "\x1b[?7l\x1b[19G漢", "\x1b[?7l\x1b[19Gyz\x1b[20G"] {
+            let mut screen = blank(20, 3);
+            screen.feed([before, &lost.repeat(1000)].concat().as_bytes(), None);
+            assert!(reset(&mut screen).len() < 1000, "{before:?} {lost:?}");
+        }
+    }
     for i in 0..100_000 {
         screen
             .feed(format!("\x1b[22t\x1b[>1u\x1b]8;;http://x/{i}{}\x07y\r", "z".repeat(100)).as_bytes(), None);
