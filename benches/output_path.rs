@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use text::Kind;
 use wharf::flow::{Follower, Step};
-use wharf::limits::{OUTPUT_FRAME_BYTES_MAX, PTY_BITE_BYTES, REPLAY_BYTES, SCROLLBACK_LINES};
+use wharf::limits::{
+    OUTPUT_FRAME_BYTES_MAX, PTY_BITE_BYTES, PTY_PIECE_BYTES, REPLAY_BYTES, SCROLLBACK_LINES,
+};
 use wharf::terminal::{GridSize, Terminal};
 use wharf::wire::terminal_frames::{Protocol, put_output};
 
@@ -17,11 +19,14 @@ use wharf::wire::terminal_frames::{Protocol, put_output};
 #[inline(never)]
 fn counted_path(terminal: &mut Terminal, text: &[u8], protocol: Protocol, now: Instant) -> usize {
     let (mut follower, mut out, mut bytes) = (Follower::new(0), Vec::new(), 0);
-    for bite in text.chunks(PTY_BITE_BYTES) {
+    for (i, bite) in text.chunks(PTY_BITE_BYTES).enumerate() {
         while terminal.must_wait_for_screen(bite.len()) {
             terminal.follow_screen(now);
         }
         terminal.feed(bite, now);
+        if i % (PTY_PIECE_BYTES / PTY_BITE_BYTES) != 0 {
+            continue;
+        }
         while let Step::Output { seq, parts } = follower.step(terminal.stream(), OUTPUT_FRAME_BYTES_MAX, now)
         {
             out.clear();

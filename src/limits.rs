@@ -22,9 +22,9 @@ pub const SCREEN_LAG_BYTES_MAX: usize = 512 << 10;
 /// less, it hardly can.
 pub const SCREEN_PASS_BYTES_MIN: usize = 64 << 10;
 /// The screen follows in slices of this size: what one takes is how long a keystroke elsewhere may wait.
-pub const SCREEN_SLICE_BYTES: usize = 16 << 10;
+pub const SCREEN_SLICE_BYTES: usize = 4 << 10;
 /// What all screens together follow by in one turn.
-pub const SCREEN_TURN_BYTES: usize = 16 << 10;
+pub const SCREEN_TURN_BYTES: usize = 4 << 10;
 /// A screen that is no further behind than this follows at once, in the turn that wrote the bytes out.
 pub const SCREEN_FOLLOW_AT_ONCE_BYTES: usize = 4 << 10;
 /// A screen that is further behind follows when its terminal has printed nothing for this long: in a pause of a
@@ -100,11 +100,13 @@ pub const OUTBOUND_BYTES_LOW: usize = 64 << 10;
 pub const OUTPUT_FRAME_BYTES_MAX: usize = 64 << 10;
 /// One read of a PTY or of a socket.
 pub const READ_BYTES: usize = 64 << 10;
-/// Bytes taken from one PTY in one turn, so that a flood never delays another terminal's keystroke.
-/// About a tenth of a millisecond.
-pub const PTY_BITE_BYTES: usize = 32 << 10;
+/// Bytes taken from one PTY in one turn, so that a flood never delays another terminal's keystroke: what Linux
+/// hands out in one read. It refills its buffer meanwhile; who reads on at once waits for that.
+pub const PTY_BITE_BYTES: usize = 4 << 10;
 /// Bytes taken from all PTYs in one turn; those that must wait go first in the next one.
-pub const PTY_TURN_BYTES: usize = 64 << 10;
+pub const PTY_TURN_BYTES: usize = 16 << 10;
+/// What a PTY gives without a pause is handed out in pieces of this size: small bites, large frames.
+pub const PTY_PIECE_BYTES: usize = 32 << 10;
 /// Bytes taken from one socket in one turn.
 pub const SOCKET_BITE_BYTES: usize = 256 << 10;
 /// Connections accepted from one listener in one turn.

@@ -54,6 +54,8 @@ pub(super) struct Hosted {
     pub(super) owed: Owed,
     /// The master may hold bytes that we have not read.
     pub(super) unread: bool,
+    /// What was read since its readers were last told, while more came without a pause.
+    pub(super) piece_bytes: usize,
     /// The last slave was closed; what was written before may still have to be read.
     pub(super) end_heard: bool,
     pub(super) hung_up: bool,
@@ -125,6 +127,7 @@ impl Hosted {
             unread: false,
             end_heard: false,
             hung_up: false,
+            piece_bytes: 0,
             input_blocked: false,
             on_again: false,
             on_grown: false,

@@ -9,7 +9,8 @@ use super::connection::{Connection, Phase, Socket};
 use super::source::{Key, Source};
 use super::{Heard, Server};
 use crate::limits::{
-    ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, PTY_BITE_BYTES, PTY_TURN_BYTES, SOCKET_BITE_BYTES,
+    ACCEPT_BITE, ACCEPT_REST, CONNECTIONS_MAX, PTY_BITE_BYTES, PTY_PIECE_BYTES, PTY_TURN_BYTES,
+    SOCKET_BITE_BYTES,
 };
 use crate::os::listen::{self, AcceptFailure, Stream};
 use crate::os::{pty, spawn};
@@ -38,8 +39,6 @@ enum Next {
     Drop,
 }
 
-/// A PTY gives at most a page a read; less room than that is not worth a call.
-const PTY_READ_ROOM: usize = 4096;
 /// A PTY that gave less has no more at the moment: what comes next comes with an event.
 const PTY_READ_FULL: usize = 2048;
 
@@ -335,34 +334,22 @@ impl Server {
             self.work.again.push(Source::Terminal(key));
             return 0;
         }
-        let mut filled = 0;
-        let mut more = true;
-        let mut hung_up = false;
-        let bite = &mut self.scratch[..PTY_BITE_BYTES];
-        while bite.len() - filled >= PTY_READ_ROOM {
-            match pty::read(master, &mut bite[filled..]) {
-                Ok(n) if n > 0 => {
-                    filled += n;
-                    if n < PTY_READ_FULL && !hosted.is_ending() {
-                        more = false;
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    more = false;
-                    break;
-                }
-                Ok(_) | Err(_) => {
-                    more = false;
-                    hung_up = true;
-                    break;
-                }
+        let (mut filled, mut more) = (0, false);
+        match pty::read(master, &mut self.scratch[..PTY_BITE_BYTES]) {
+            Ok(n) if n > 0 => {
+                filled = n;
+                more = n >= PTY_READ_FULL || hosted.is_ending();
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => hosted.hung_up = true,
         }
         hosted.unread = more;
-        hosted.hung_up |= hung_up;
         if filled > 0 {
             hosted.terminal.feed(&self.scratch[..filled], now);
+            hosted.piece_bytes += filled;
+        }
+        if hosted.piece_bytes >= PTY_PIECE_BYTES || (hosted.piece_bytes > 0 && !more) {
+            hosted.piece_bytes = 0;
             hosted.activity_ms = super::unix_ms();
             self.terminal_grew(key, now);
         }
