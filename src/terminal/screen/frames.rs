@@ -48,33 +48,27 @@ impl Frames {
         self.told.iter().copied().min().filter(|(at, _)| *at >= known_from)
     }
 
-    /// Text and controls of a line, which end at byte `end` of the stream.
-    pub(super) fn text(&mut self, text: &[u8], end: u64) {
-        let mut at = 0;
-        while self.known_from.is_some() && at < text.len() {
-            let place = end - (text.len() - at) as u64 + 1;
-            match text[at] {
-                b'\r' => self.go_to_col(0, place),
-                b'\n' if usize::from(self.row) + 1 < self.told.len() => {
-                    self.row += 1;
-                    self.whole_from = (self.col_max == 0).then_some(place);
-                }
-                b'\n' | 0x0b | 0x0c => self.lose(),
-                b'\t' => self.gap(self.col_max.max(self.cols - 1)),
-                0x08 => self.gap(self.col_max),
-                0..0x20 => {}
-                _ => {
-                    // No character is wider than its bytes are many.
-                    let run = text[at..].iter().position(|b| *b < 0x20).unwrap_or(text.len() - at);
-                    self.col_max = self.col_max.saturating_add(run as u32);
-                    if self.col_max > self.cols {
-                        self.lose(); // it may wrap
-                    }
-                    at += run;
-                    continue;
-                }
+    /// Text of so many bytes, without controls.
+    pub(super) fn text(&mut self, bytes: usize) {
+        // No character is wider than its bytes are many.
+        self.col_max = self.col_max.saturating_add(bytes as u32);
+        if self.col_max > self.cols {
+            self.lose(); // it may wrap
+        }
+    }
+
+    /// A control of a line, which ends at byte `end` of the stream.
+    pub(super) fn control(&mut self, control: u8, end: u64) {
+        match control {
+            b'\r' => self.go_to_col(0, end),
+            b'\n' if usize::from(self.row) + 1 < self.told.len() => {
+                self.row += 1;
+                self.whole_from = (self.col_max == 0).then_some(end);
             }
-            at += 1;
+            b'\n' | 0x0b | 0x0c => self.lose(),
+            b'\t' => self.gap(self.col_max.max(self.cols - 1)),
+            0x08 => self.gap(self.col_max),
+            _ => {}
         }
     }
 

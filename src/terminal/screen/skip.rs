@@ -68,26 +68,45 @@ impl Scout {
     }
 
     fn ground(&mut self, bytes: &[u8]) -> (usize, Trace) {
-        if bytes[0] != 0x1b {
-            let plain = plain_run(bytes);
-            if plain == 0 {
-                return self.inside(bytes); // a shift, or a C1 control
-            }
-            if self.frames.known_from().is_some() {
-                self.frames.text(&bytes[..plain], self.at + plain as u64);
-            }
-            return (plain, Trace::Row);
+        let framed = self.frames.known_from().is_some();
+        let run = if framed { self.framed_run(bytes) } else { lines_run(bytes) };
+        if run > 0 {
+            return (run, Trace::Row);
         }
-        if let Some((last, len)) = row_sequence(bytes)
-            && (last == b'm' || self.frames.known_from().is_none())
-        {
-            return (len, Trace::Row);
+        if bytes[0] != 0x1b {
+            return self.inside(bytes); // a shift, or a C1 control
         }
         if let Some((last, len)) = self.sequence.read_csi(bytes) {
             return (len, self.trace_of(last, len));
         }
         self.sequence.step(0x1b, b"\x1b");
         (1, Trace::Row)
+    }
+
+    /// As [`lines_run`], or as much of it as the frames understand at once.
+    fn framed_run(&mut self, bytes: &[u8]) -> usize {
+        let text = text_run(bytes);
+        match bytes[text..] {
+            [0xc2, 0xa0..=0xbf, ..] if text == 0 => {
+                self.frames.text(2);
+                return 2;
+            }
+            [0x0e | 0x0f | 0xc2, ..] => {}
+            [0x1b, ..] => {
+                self.frames.text(text);
+                return text
+                    + row_sequence(&bytes[text..])
+                        .map_or(0, |(last, len)| if last == b'm' { len } else { 0 });
+            }
+            [control, ..] => {
+                self.frames.text(text);
+                self.frames.control(control, self.at + text as u64 + 1);
+                return text + 1;
+            }
+            [] => {}
+        }
+        self.frames.text(text);
+        text
     }
 
     fn inside(&mut self, bytes: &[u8]) -> (usize, Trace) {
@@ -159,17 +178,20 @@ impl Scout {
 
 /// The final byte and the length of a control sequence without a prefix that is of its row, whatever its numbers.
 fn row_sequence(bytes: &[u8]) -> Option<(u8, usize)> {
-    if bytes.get(1) != Some(&b'[') {
-        return None;
-    }
-    let mut at = 2;
-    while let Some(byte) = bytes.get(at) {
-        if byte.wrapping_sub(b'0') > b';' - b'0' {
-            return is_of_row(*byte).then_some((*byte, at + 1));
+    let numbers = bytes.strip_prefix(b"\x1b[")?;
+    let mut at = 0;
+    while let Some(word) = word_at(numbers, at) {
+        if let Some(last) = first_of(beyond_number(word)) {
+            at += last;
+            break;
         }
+        at += 8;
+    }
+    while (b'0'..=b';').contains(numbers.get(at)?) {
         at += 1;
     }
-    None
+    let last = numbers[at];
+    is_of_row(last).then_some((last, at + 3))
 }
 
 /// SGR, and what erases, shifts or moves the cursor within a row.
@@ -181,6 +203,16 @@ fn is_of_row(last: u8) -> bool {
 /// brackets, synchronized updates.
 fn is_apart(mode: &i32) -> bool {
     matches!(mode, 1 | 12 | 25 | 2004 | 2026)
+}
+
+/// Bytes at the start that are plain or sequences of their row.
+fn lines_run(bytes: &[u8]) -> usize {
+    let mut at = plain_run(bytes);
+    while let Some((_, len)) = row_sequence(&bytes[at..]) {
+        at += len;
+        at += plain_run(&bytes[at..]);
+    }
+    at
 }
 
 /// Bytes at the start that are text or controls of a line, which move the cursor within its row or down: up to
@@ -198,31 +230,73 @@ fn plain_run(bytes: &[u8]) -> usize {
 
 /// Where the first ESC, SO, SI or 0xC2 stands, or the end.
 fn odd_byte(bytes: &[u8]) -> usize {
-    // Runs between two sequences are mostly shorter than what a search by blocks needs to start.
+    let odd = |word| is_byte(word, 0x1b) | is_byte(word, 0xc2) | is_byte(word & (ONES * 0xfe), 0x0e);
+    find_soon(bytes, odd, |rest| {
+        let end = memchr2(0x1b, 0xc2, rest).unwrap_or(rest.len());
+        memchr2(0x0e, 0x0f, &rest[..end]).unwrap_or(end)
+    })
+}
+
+/// Where the first ESC stands, or the end.
+fn escape(bytes: &[u8]) -> usize {
+    find_soon(bytes, |word| is_byte(word, 0x1b), |rest| memchr(0x1b, rest).unwrap_or(rest.len()))
+}
+
+/// Where the first byte of a kind stands. Runs between two sequences are mostly shorter than what a search by
+/// blocks needs to start, so the first bytes are looked at by words.
+fn find_soon(bytes: &[u8], found: impl Fn(u64) -> u64, search: impl Fn(&[u8]) -> usize) -> usize {
     let mut start = 0;
     while start < 24
-        && let Some(word) = bytes.get(start..start + 8)
+        && let Some(word) = word_at(bytes, start)
     {
-        if let Some(at) = first_odd(word.try_into().unwrap_or([0; 8])) {
+        if let Some(at) = first_of(found(word)) {
             return start + at;
         }
         start += 8;
     }
-    let rest = &bytes[start..];
-    let end = memchr2(0x1b, 0xc2, rest).unwrap_or(rest.len());
-    start + memchr2(0x0e, 0x0f, &rest[..end]).unwrap_or(end)
+    start + search(&bytes[start..])
 }
 
-/// The first byte of eight that [`odd_byte`] looks for.
-fn first_odd(word: [u8; 8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    let word = u64::from_le_bytes(word);
-    // The high bit of a byte that is zero, and perhaps of ones above it.
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES * 0x80);
-    let odd = zero(word ^ (ONES * 0x1b))
-        | zero(word ^ (ONES * 0xc2))
-        | zero((word & (ONES * 0xfe)) ^ (ONES * 0x0e));
-    (odd != 0).then(|| (odd.trailing_zeros() / 8) as usize)
+/// Bytes at the start that are no controls and begin none.
+fn text_run(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(word) = word_at(bytes, at) {
+        if let Some(odd) = first_of(is_below(word, 0x20) | is_byte(word, 0xc2)) {
+            return at + odd;
+        }
+        at += 8;
+    }
+    at + bytes[at..].iter().take_while(|b| **b >= 0x20 && **b != 0xc2).count()
+}
+
+// Eight bytes at once. What finds bytes of a kind sets the high bit of each of them; bits above the lowest that is
+// set may be wrong.
+
+const ONES: u64 = u64::MAX / 255;
+
+fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let (word, _) = bytes.get(at..)?.split_first_chunk()?;
+    Some(u64::from_le_bytes(*word))
+}
+
+/// Which byte is the first of those found.
+fn first_of(found: u64) -> Option<usize> {
+    (found != 0).then(|| (found.trailing_zeros() / 8) as usize)
+}
+
+fn is_byte(word: u64, byte: u64) -> u64 {
+    is_below(word ^ (ONES * byte), 1)
+}
+
+/// For bounds up to 0x80.
+fn is_below(word: u64, bound: u64) -> u64 {
+    word.wrapping_sub(ONES * bound) & !word & (ONES * 0x80)
+}
+
+/// Neither a digit nor `:` or `;`.
+fn beyond_number(word: u64) -> u64 {
+    let word = word ^ (ONES * 0x30);
+    (word.wrapping_add(ONES * (0x7f - 0x0b)) | word) & (ONES * 0x80)
 }
 
 impl Screen {
@@ -297,8 +371,10 @@ impl Screen {
             let mut at = from.saturating_sub(base).min(part.len() as u64) as usize;
             while at < part.len() {
                 if self.at_ground() {
-                    let Some(next) = memchr(0x1b, &part[at..]) else { break };
-                    at += next;
+                    at += escape(&part[at..]);
+                    if at == part.len() {
+                        break;
+                    }
                     let passed = base + (at as u64) < pen_from;
                     if passed && matches!(part[at..], [0x1b, b'[', b'0'..=b';' | b'A'..=b'z', ..]) {
                         at += 2; // its numbers and its end are text to a search for the next one
