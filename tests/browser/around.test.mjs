@@ -6,7 +6,9 @@ import http from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { desktop, home, openDesk, phone, run, script, serveEachTest, untilLine, untilMatch, untilText } from "./harness.mjs";
+import {
+  desktop, home, openDesk, phone, run, script, serveEachTest, until, untilLine, untilMatch, untilText,
+} from "./harness.mjs";
 
 serveEachTest();
 
@@ -330,39 +332,61 @@ test("one is dismissed for everyone, those from before are in the list only, and
   assert.equal(await page.locator(".toast-note").count(), 4);
 });
 
-test("the browser is asked for notifications by a click alone, and shows them while the page is not looked at", async () => {
-  const page = await openDesk();
-  await page.context().grantPermissions(["notifications"]);
-  await page.evaluate(() => {
-    globalThis.shown = [];
-    globalThis.asked = 0;
-    const real = Notification.requestPermission.bind(Notification);
-    Notification.requestPermission = () => (asked++, real());
-    const Real = Notification;
-    globalThis.Notification = class extends Real {
-      constructor(title, options) {
-        super(title, options);
-        shown.push(this);
-      }
-    };
-    Object.defineProperty(document, "hasFocus", { value: () => false });
+for (const way of ["a service worker, as phones want it", "the page itself, where no worker may run"]) {
+  test(`the browser is asked for notifications by a click alone, and shows them while the page is not looked at: by ${way}`, async () => {
+    const page = await openDesk();
+    await page.context().grantPermissions(["notifications"]);
+    const byWorker = way.startsWith("a service worker");
+    await page.evaluate((byWorker) => {
+      globalThis.asked = 0;
+      const real = Notification.requestPermission.bind(Notification);
+      Notification.requestPermission = () => (asked++, real());
+      globalThis.own = [];
+      const Real = Notification;
+      globalThis.Notification = class extends Real {
+        constructor(title, options) {
+          if (byWorker) throw new TypeError("Illegal constructor");
+          super(title, options);
+          this.addEventListener("close", () => own.splice(own.indexOf(this), 1));
+          own.push(this);
+        }
+      };
+      if (!byWorker) navigator.serviceWorker.register = () => Promise.reject(new TypeError("not here"));
+      globalThis.shown = async () => {
+        const all = byWorker ? await (await navigator.serviceWorker.getRegistration())?.getNotifications() : own;
+        return (all ?? []).map(({ title, body }) => [title, body]);
+      };
+      Object.defineProperty(document, "hasFocus", { value: () => false });
+    }, byWorker);
+    const untilShown = (expected) => until(JSON.stringify(expected), async () => JSON.stringify(await page.evaluate(() => shown())) === JSON.stringify(expected));
+    await script("POST", "/v1/notifications", { title: "unasked" });
+    await bellCount(page, 1);
+    assert.deepEqual(await page.evaluate(async () => [asked, await shown()]), [0, []]);
+    await key(page, "Alt+Shift+A");
+    await page.getByRole("button", { name: "Let the browser show them too" }).click();
+    await page.getByRole("button", { name: "The browser shows them too: stop" }).waitFor();
+    assert.equal(await page.evaluate(() => asked), 1);
+    await key(page, "Escape");
+    const first = await surfaceId(page);
+    await key(page, "Alt+Shift+N");
+    await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId !== first, first);
+    const { id } = await script("POST", "/v1/notifications", { title: "<b>look</b>", body: "here", surfaceId: first });
+    await untilShown([["<b>look</b>", "here"]]);
+    if (byWorker) {
+      // What the browser tells the worker of a click; only a real one may give the page the focus.
+      await page.context().serviceWorkers()[0].evaluate(async () => {
+        const [notification] = await registration.getNotifications();
+        const event = Object.assign(new NotificationEvent("notificationclick", { notification }), { waitUntil: (work) => work.catch(() => {}) });
+        dispatchEvent(event);
+      });
+    } else await page.evaluate(() => own[0].onclick());
+    await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId === first, first);
+    const { id: second } = await script("POST", "/v1/notifications", { title: "later" });
+    await until("it is shown", async () => JSON.stringify(await page.evaluate(() => shown())).includes("later"));
+    for (const gone of [id, second]) await script("DELETE", `/v1/notifications/${gone}`);
+    await untilShown([]);
   });
-  await script("POST", "/v1/notifications", { title: "unasked" });
-  await bellCount(page, 1);
-  assert.deepEqual(await page.evaluate(() => [asked, shown.length]), [0, 0]);
-  await key(page, "Alt+Shift+A");
-  await page.getByRole("button", { name: "Let the browser show them too" }).click();
-  await page.getByRole("button", { name: "The browser shows them too: stop" }).waitFor();
-  await key(page, "Escape");
-  const first = await surfaceId(page);
-  await key(page, "Alt+Shift+N");
-  await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId !== first, first);
-  await script("POST", "/v1/notifications", { title: "<b>look</b>", body: "here", surfaceId: first });
-  await bellCount(page, 2);
-  assert.deepEqual(await page.evaluate(() => [asked, shown.map(({ title, body }) => [title, body])]), [1, [["<b>look</b>", "here"]]]);
-  await page.evaluate(() => shown[0].onclick());
-  await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId === first, first);
-});
+}
 
 // ---- plans, auto-continue ----
 
