@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 import {
-  desktop, home, openDesk, phone, run, script, serveEachTest, until, untilLine, untilMatch, untilText,
+  desktop, home, openDesk, openShell, phone, run, script, serveEachTest, server, tab, until, untilLine, untilMatch, untilText,
 } from "./harness.mjs";
 
 serveEachTest();
@@ -518,6 +518,20 @@ test("font, density, gap and the status bar are the same for everyone, and wrong
   await page.getByRole("button", { name: "Reset" }).click();
   await untilSetting(other, "fontSize", 13);
   await untilSetting(other, "density", "comfortable");
+});
+
+test("the page of one terminal looks as the settings say: at once when it is opened, then when it is looked at", async () => {
+  await script("PATCH", "/v1/settings", { fontSize: 20 });
+  const page = await tab({ ...phone, colorScheme: "dark" });
+  await openShell(page, server.url, "alone");
+  assert.deepEqual({ ...(await look(page)), fontFamily: null }, { background: "#0e0f12", red: "#e06c75", fontSize: 20, fontFamily: null, scheme: "dark" });
+  const cols = await page.evaluate(() => wharf.term.cols);
+  await script("PATCH", "/v1/settings", { theme: "paper", backgroundColor: "#fcfcfa", foregroundColor: "#22292d", fontSize: 13 });
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.waitForFunction((cols) => wharf.term.options.theme.background === "#fcfcfa" && wharf.term.cols > cols * 1.3, cols);
+  assert.equal((await look(page)).scheme, "light");
+  const colors = await page.evaluate(() => ["background-color", "color"].map((name) => getComputedStyle(document.body).getPropertyValue(name)));
+  assert.deepEqual(colors, ["rgb(252, 252, 250)", "rgb(34, 41, 45)"]);
 });
 
 test("status keys that scripts use are ordered and hidden", async () => {
