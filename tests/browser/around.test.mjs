@@ -304,6 +304,30 @@ test("what ht notify says is shown over the terminals and kept behind the bell, 
   assert.deepEqual((await script("GET", "/v1/notifications")).notifications, []);
 });
 
+for (const [device, options] of Object.entries({ desktop, phone })) {
+  test(`${device}: notifications leave in reach what a person has opened over the terminal, and are read whole in the list`, async () => {
+    const page = await openDesk(options);
+    const body = `${"many words ".repeat(60)}and the last one`;
+    await script("PATCH", "/v1/settings", { notificationOverlayMs: 0 });
+    await untilSetting(page, "notificationOverlayMs", 0);
+    for (const title of ["one", "two", "three"]) await script("POST", "/v1/notifications", { title, body });
+    await bellCount(page, 3);
+    await page.evaluate(() => {
+      wharf.desk.commands.run("find");
+      wharf.desk.stage.screen.progress("holiday.jpeg", () => (globalThis.isCancelled = true)).at(0.4);
+    });
+    // A click is refused where something else would get it.
+    await page.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await page.evaluate(() => isCancelled), true);
+    await page.getByRole("textbox", { name: "Find in the terminal" }).click();
+    await toast(page, "three").getByRole("button", { name: "Dismiss three" }).click();
+    await bellCount(page, 2);
+    await page.getByRole("button", { name: "Notifications" }).click();
+    const heights = await page.locator(".note-list .note-body").first().evaluate((body) => [body.clientHeight, body.scrollHeight]);
+    assert.equal(heights[0], heights[1]);
+  });
+}
+
 test("one is dismissed for everyone, those from before are in the list only, and the flags are followed", async () => {
   const page = await openDesk();
   await script("POST", "/v1/notifications", { title: "early" });
@@ -558,6 +582,19 @@ test("a phone: panels fit, and notifications, plans and settings are in reach of
   await untilPanels(page, 1);
   const box = await panel(page, "wide").boundingBox();
   assert.ok(box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  // A finger moves it by its bar, and resizes it by its corner.
+  const cdp = await page.context().newCDPSession(page);
+  const drag = async (selector, dx, dy) => {
+    const { x, y, width, height } = await panel(page, "wide").locator(selector).boundingBox();
+    const at = (part) => [{ x: x + Math.min(width, 60) / 2 + dx * part, y: y + height / 2 + dy * part }];
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: at(0) });
+    for (const part of [0.5, 1]) await cdp.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: at(part) });
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  };
+  await drag(".panel-bar", 0, 60);
+  await page.waitForFunction(() => wharf.desk.state.panels.values().next().value.get("wide").y === 160);
+  await drag(".panel-grip", -100, -60);
+  await page.waitForFunction(() => wharf.desk.state.panels.values().next().value.get("wide").height === 140);
   await panel(page, "wide").getByRole("button", { name: "Close panel wide" }).tap();
   await untilPanels(page, 0);
   await script("POST", "/v1/notifications", { title: "Touched", surfaceId: surface });
