@@ -544,6 +544,33 @@ test("font, density, gap and the status bar are the same for everyone, and wrong
   await untilSetting(other, "density", "comfortable");
 });
 
+test("what the page says is readable in every theme that is offered: WCAG AA", async () => {
+  const page = await openDesk({ ...desktop, colorScheme: "dark" });
+  const dialog = await settingsDialog(page);
+  for (const theme of await dialog.getByLabel("Theme").locator("option:not([hidden])").evaluateAll((options) => options.map(({ value }) => value))) {
+    await dialog.getByLabel("Theme").selectOption(theme);
+    await untilSetting(page, "theme", theme);
+    const unreadable = await page.evaluate(() => {
+      wharf.desk.drawNow();
+      const probe = document.body.appendChild(document.createElement("i"));
+      const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      const luminance = (name) => {
+        probe.style.color = `var(--${name})`;
+        canvas.fillStyle = getComputedStyle(probe).color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const contrast = (one, other) => (Math.max(luminance(one), luminance(other)) + 0.05) / (Math.min(luminance(one), luminance(other)) + 0.05);
+      const pairs = ["ink", "faint", "quiet", "accent", "danger"].flatMap((ink) => ["sheet", "ground", "chosen", "hover", "chip"].map((ground) => [ink, ground]));
+      const bad = [...pairs, ["on-accent", "accent"], ["warn-ink", "warn-ground"]].filter(([ink, ground]) => contrast(ink, ground) < 4.5);
+      probe.remove();
+      return bad.map(([ink, ground]) => `${ink} on ${ground}: ${contrast(ink, ground).toFixed(2)}`);
+    });
+    assert.deepEqual([theme, ...unreadable], [theme]);
+  }
+});
+
 test("the page of one terminal looks as the settings say: at once when it is opened, then when it is looked at", async () => {
   await script("PATCH", "/v1/settings", { fontSize: 20 });
   const page = await tab({ ...phone, colorScheme: "dark" });
@@ -597,6 +624,15 @@ test("a phone: panels fit, and notifications, plans and settings are in reach of
   await page.waitForFunction(() => wharf.desk.state.panels.values().next().value.get("wide").height === 140);
   await panel(page, "wide").getByRole("button", { name: "Close panel wide" }).tap();
   await untilPanels(page, 0);
+  // Of a long directory the end is seen.
+  await page.waitForFunction(() => document.querySelector(".fact.cwd")?.textContent);
+  const [fact, last] = await page.locator(".fact.cwd").evaluate((fact) => {
+    const range = document.createRange();
+    range.setStart(fact.firstChild, fact.textContent.length - 1);
+    range.setEndAfter(fact.firstChild);
+    return [fact, range].map((box) => (({ left, right }) => ({ left, right }))(box.getBoundingClientRect()));
+  });
+  assert.ok(last.left > fact.left && last.right <= fact.right, JSON.stringify([fact, last]));
   await script("POST", "/v1/notifications", { title: "Touched", surfaceId: surface });
   await toast(page, "Touched").getByRole("button", { name: "Dismiss Touched" }).tap();
   await bellCount(page, 0);
@@ -606,7 +642,10 @@ test("a phone: panels fit, and notifications, plans and settings are in reach of
   await page.getByRole("button", { name: "Workspaces" }).first().tap();
   await page.locator(".step", { hasText: "Thumb" }).waitFor();
   await page.getByRole("button", { name: "Settings" }).tap();
-  await page.getByRole("dialog", { name: "Settings" }).getByLabel("Density").selectOption("Compact");
+  const settings = page.getByRole("dialog", { name: "Settings" });
+  // Below 16 pixels iOS zooms into a field.
+  assert.equal(await settings.locator("input, select").evaluateAll((fields) => fields.every((field) => parseFloat(getComputedStyle(field).fontSize) >= 16)), true);
+  await settings.getByLabel("Density").selectOption("Compact");
   await untilSetting(page, "density", "compact");
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 });
