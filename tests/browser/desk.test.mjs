@@ -532,6 +532,8 @@ test("the palette finds a command and a terminal, and the cheat sheet lists ever
   const all = await page.evaluate(() => wharf.desk.commands.all.filter(({ keys }) => keys).map(({ title }) => title));
   assert.deepEqual([...all, "Move", "Resize", "Click"].filter((title) => !listed.includes(title)), []);
   await key(page, "Escape");
+  // The terminal gets the keyboard back first.
+  await page.waitForFunction(() => !document.querySelector(".cheat-sheet") && wharf.term.element.contains(document.activeElement));
   await page.focus("#find");
   await key(page, "?");
   await page.waitForSelector(".cheat-sheet");

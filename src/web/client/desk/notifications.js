@@ -201,7 +201,8 @@ function openList(desk, closed, allow) {
     all.hidden = notifications.length === 0;
     const state = globalThis.Notification?.permission;
     browser.disabled = state === undefined || state === "denied";
-    setText(browser, !globalThis.isSecureContext || state === undefined ? "The browser shows none here (it needs HTTPS)"
+    setText(browser, !globalThis.isSecureContext ? "The browser shows none here (it needs HTTPS)"
+      : state === undefined ? "The browser shows none (an iPhone does from the home screen)"
       : state === "denied" ? "The browser was told to show none"
       : isAllowed() ? "The browser shows them too: stop" : "Let the browser show them too");
   };
