@@ -115,7 +115,7 @@ impl Server {
         let prefix = self.config.base_path.matches('/').count();
         let segments: Vec<&str> = segments.iter().skip(prefix).map(String::as_str).collect();
         if !matches!(segments.first(), Some(&"v1" | &"metrics" | &"ws")) {
-            return self.page(key, request, path);
+            return self.page(key, request, path, now);
         }
         if segments == ["v1", "health"] {
             only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
@@ -198,13 +198,16 @@ impl Server {
     }
 
     /// Pages hold nothing secret, so they need no token; they ask for one when the API refuses them.
-    fn page(&mut self, key: Key, request: &Request, path: &str) -> Answered {
+    fn page(&mut self, key: Key, request: &Request, path: &str, now: Instant) -> Answered {
         only(request, "GET, HEAD", &[Method::Get, Method::Head])?;
         let Some(asset) = web::find(path) else { return Err(not_found()) };
         if let (Some(token), Some(connection)) = (request.query("t"), self.connections.get(key)) {
             // The token leaves the address bar, and with it history and referrers.
-            let mut response = redirect(format!("{}{path}", self.config.base_path));
-            if self.trust.is_token(&token) {
+            // Who has tried too often learns nothing here either; the API tells them to wait.
+            let is_right = self.trust.is_token(Some(&token), &connection.peer, now).unwrap_or(false);
+            let told = if is_right { "" } else { "#wrong-token" };
+            let mut response = redirect(format!("{}{path}{told}", self.config.base_path));
+            if is_right {
                 let name = cookie_name(cookie_port(&connection.peer));
                 let path = format!("{}/", self.config.base_path);
                 let cookie =

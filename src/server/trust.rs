@@ -75,25 +75,9 @@ impl Trust {
         if connection.gate == Gate::OwnUser && self.is_ours(connection) {
             return Ok(());
         }
-        let address = match connection.peer {
-            Peer::Tcp { remote, .. } => Some(remote.ip()),
-            Peer::Unix { .. } => None,
-        };
-        if let Some(wait) = address.and_then(|address| self.throttled(address, now)) {
-            let mut reject = Reject::new(429, "too many wrong tokens from this address; wait");
-            reject.retry_after = Some(wait);
-            return Err(reject);
-        }
         let shown = token_of(request, cookie_port(&connection.peer));
-        if let (Some(token), Some(shown)) = (&self.token, &shown)
-            && same(token.as_bytes(), shown.as_bytes())
-        {
+        if self.is_token(shown.as_deref(), &connection.peer, now)? {
             return Ok(());
-        }
-        if shown.is_some()
-            && let Some(address) = address
-        {
-            self.failed(address, now);
         }
         let message = match (connection.gate, &shown) {
             (Gate::OwnUser, None) => {
@@ -105,9 +89,28 @@ impl Trust {
         Err(Reject::new(401, message))
     }
 
-    /// Whether the query holds the right token, which a page turns into a cookie.
-    pub(super) fn is_token(&self, shown: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| same(token.as_bytes(), shown.as_bytes()))
+    /// Whether the peer shows the right token; a wrong one is counted, and too many are refused unseen.
+    pub(super) fn is_token(
+        &mut self,
+        shown: Option<&str>,
+        peer: &Peer,
+        now: Instant,
+    ) -> Result<bool, Reject> {
+        let address = match peer {
+            Peer::Tcp { remote, .. } => Some(remote.ip()),
+            Peer::Unix { .. } => None,
+        };
+        if let Some(wait) = address.and_then(|address| self.throttled(address, now)) {
+            let mut reject = Reject::new(429, "too many wrong tokens from this address; wait");
+            reject.retry_after = Some(wait);
+            return Err(reject);
+        }
+        let Some(shown) = shown else { return Ok(false) };
+        let is_right = self.token.as_ref().is_some_and(|token| same(token.as_bytes(), shown.as_bytes()));
+        if let (false, Some(address)) = (is_right, address) {
+            self.failed(address, now);
+        }
+        Ok(is_right)
     }
 
     fn is_ours(&self, connection: &mut Connection) -> bool {

@@ -6,7 +6,9 @@ import http from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { desktop, home, openDesk, phone, run, script, serveEachTest, untilLine, untilMatch, untilText } from "./harness.mjs";
+import {
+  desktop, home, openDesk, openShell, phone, run, script, serveEachTest, server, tab, until, untilLine, untilMatch, untilText,
+} from "./harness.mjs";
 
 serveEachTest();
 
@@ -302,6 +304,30 @@ test("what ht notify says is shown over the terminals and kept behind the bell, 
   assert.deepEqual((await script("GET", "/v1/notifications")).notifications, []);
 });
 
+for (const [device, options] of Object.entries({ desktop, phone })) {
+  test(`${device}: notifications leave in reach what a person has opened over the terminal, and are read whole in the list`, async () => {
+    const page = await openDesk(options);
+    const body = `${"many words ".repeat(60)}and the last one`;
+    await script("PATCH", "/v1/settings", { notificationOverlayMs: 0 });
+    await untilSetting(page, "notificationOverlayMs", 0);
+    for (const title of ["one", "two", "three"]) await script("POST", "/v1/notifications", { title, body });
+    await bellCount(page, 3);
+    await page.evaluate(() => {
+      wharf.desk.commands.run("find");
+      wharf.desk.stage.screen.progress("holiday.jpeg", () => (globalThis.isCancelled = true)).at(0.4);
+    });
+    // A click is refused where something else would get it.
+    await page.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await page.evaluate(() => isCancelled), true);
+    await page.getByRole("textbox", { name: "Find in the terminal" }).click();
+    await toast(page, "three").getByRole("button", { name: "Dismiss three" }).click();
+    await bellCount(page, 2);
+    await page.getByRole("button", { name: "Notifications" }).click();
+    const heights = await page.locator(".note-list .note-body").first().evaluate((body) => [body.clientHeight, body.scrollHeight]);
+    assert.equal(heights[0], heights[1]);
+  });
+}
+
 test("one is dismissed for everyone, those from before are in the list only, and the flags are followed", async () => {
   const page = await openDesk();
   await script("POST", "/v1/notifications", { title: "early" });
@@ -330,39 +356,61 @@ test("one is dismissed for everyone, those from before are in the list only, and
   assert.equal(await page.locator(".toast-note").count(), 4);
 });
 
-test("the browser is asked for notifications by a click alone, and shows them while the page is not looked at", async () => {
-  const page = await openDesk();
-  await page.context().grantPermissions(["notifications"]);
-  await page.evaluate(() => {
-    globalThis.shown = [];
-    globalThis.asked = 0;
-    const real = Notification.requestPermission.bind(Notification);
-    Notification.requestPermission = () => (asked++, real());
-    const Real = Notification;
-    globalThis.Notification = class extends Real {
-      constructor(title, options) {
-        super(title, options);
-        shown.push(this);
-      }
-    };
-    Object.defineProperty(document, "hasFocus", { value: () => false });
+for (const way of ["a service worker, as phones want it", "the page itself, where no worker may run"]) {
+  test(`the browser is asked for notifications by a click alone, and shows them while the page is not looked at: by ${way}`, async () => {
+    const page = await openDesk();
+    await page.context().grantPermissions(["notifications"]);
+    const byWorker = way.startsWith("a service worker");
+    await page.evaluate((byWorker) => {
+      globalThis.asked = 0;
+      const real = Notification.requestPermission.bind(Notification);
+      Notification.requestPermission = () => (asked++, real());
+      globalThis.own = [];
+      const Real = Notification;
+      globalThis.Notification = class extends Real {
+        constructor(title, options) {
+          if (byWorker) throw new TypeError("Illegal constructor");
+          super(title, options);
+          this.addEventListener("close", () => own.splice(own.indexOf(this), 1));
+          own.push(this);
+        }
+      };
+      if (!byWorker) navigator.serviceWorker.register = () => Promise.reject(new TypeError("not here"));
+      globalThis.shown = async () => {
+        const all = byWorker ? await (await navigator.serviceWorker.getRegistration())?.getNotifications() : own;
+        return (all ?? []).map(({ title, body }) => [title, body]);
+      };
+      Object.defineProperty(document, "hasFocus", { value: () => false });
+    }, byWorker);
+    const untilShown = (expected) => until(JSON.stringify(expected), async () => JSON.stringify(await page.evaluate(() => shown())) === JSON.stringify(expected));
+    await script("POST", "/v1/notifications", { title: "unasked" });
+    await bellCount(page, 1);
+    assert.deepEqual(await page.evaluate(async () => [asked, await shown()]), [0, []]);
+    await key(page, "Alt+Shift+A");
+    await page.getByRole("button", { name: "Let the browser show them too" }).click();
+    await page.getByRole("button", { name: "The browser shows them too: stop" }).waitFor();
+    assert.equal(await page.evaluate(() => asked), 1);
+    await key(page, "Escape");
+    const first = await surfaceId(page);
+    await key(page, "Alt+Shift+N");
+    await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId !== first, first);
+    const { id } = await script("POST", "/v1/notifications", { title: "<b>look</b>", body: "here", surfaceId: first });
+    await untilShown([["<b>look</b>", "here"]]);
+    if (byWorker) {
+      // What the browser tells the worker of a click; only a real one may give the page the focus.
+      await page.context().serviceWorkers()[0].evaluate(async () => {
+        const [notification] = await registration.getNotifications();
+        const event = Object.assign(new NotificationEvent("notificationclick", { notification }), { waitUntil: (work) => work.catch(() => {}) });
+        dispatchEvent(event);
+      });
+    } else await page.evaluate(() => own[0].onclick());
+    await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId === first, first);
+    const { id: second } = await script("POST", "/v1/notifications", { title: "later" });
+    await until("it is shown", async () => JSON.stringify(await page.evaluate(() => shown())).includes("later"));
+    for (const gone of [id, second]) await script("DELETE", `/v1/notifications/${gone}`);
+    await untilShown([]);
   });
-  await script("POST", "/v1/notifications", { title: "unasked" });
-  await bellCount(page, 1);
-  assert.deepEqual(await page.evaluate(() => [asked, shown.length]), [0, 0]);
-  await key(page, "Alt+Shift+A");
-  await page.getByRole("button", { name: "Let the browser show them too" }).click();
-  await page.getByRole("button", { name: "The browser shows them too: stop" }).waitFor();
-  await key(page, "Escape");
-  const first = await surfaceId(page);
-  await key(page, "Alt+Shift+N");
-  await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId !== first, first);
-  await script("POST", "/v1/notifications", { title: "<b>look</b>", body: "here", surfaceId: first });
-  await bellCount(page, 2);
-  assert.deepEqual(await page.evaluate(() => [asked, shown.map(({ title, body }) => [title, body])]), [1, [["<b>look</b>", "here"]]]);
-  await page.evaluate(() => shown[0].onclick());
-  await page.waitForFunction((first) => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId === first, first);
-});
+}
 
 // ---- plans, auto-continue ----
 
@@ -496,6 +544,47 @@ test("font, density, gap and the status bar are the same for everyone, and wrong
   await untilSetting(other, "density", "comfortable");
 });
 
+test("what the page says is readable in every theme that is offered: WCAG AA", async () => {
+  const page = await openDesk({ ...desktop, colorScheme: "dark" });
+  const dialog = await settingsDialog(page);
+  for (const theme of await dialog.getByLabel("Theme").locator("option:not([hidden])").evaluateAll((options) => options.map(({ value }) => value))) {
+    await dialog.getByLabel("Theme").selectOption(theme);
+    await untilSetting(page, "theme", theme);
+    const unreadable = await page.evaluate(() => {
+      wharf.desk.drawNow();
+      const probe = document.body.appendChild(document.createElement("i"));
+      const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      const luminance = (name) => {
+        probe.style.color = `var(--${name})`;
+        canvas.fillStyle = getComputedStyle(probe).color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const contrast = (one, other) => (Math.max(luminance(one), luminance(other)) + 0.05) / (Math.min(luminance(one), luminance(other)) + 0.05);
+      const pairs = ["ink", "faint", "quiet", "accent", "danger"].flatMap((ink) => ["sheet", "ground", "chosen", "hover", "chip"].map((ground) => [ink, ground]));
+      const bad = [...pairs, ["on-accent", "accent"], ["warn-ink", "warn-ground"]].filter(([ink, ground]) => contrast(ink, ground) < 4.5);
+      probe.remove();
+      return bad.map(([ink, ground]) => `${ink} on ${ground}: ${contrast(ink, ground).toFixed(2)}`);
+    });
+    assert.deepEqual([theme, ...unreadable], [theme]);
+  }
+});
+
+test("the page of one terminal looks as the settings say: at once when it is opened, then when it is looked at", async () => {
+  await script("PATCH", "/v1/settings", { fontSize: 20 });
+  const page = await tab({ ...phone, colorScheme: "dark" });
+  await openShell(page, server.url, "alone");
+  assert.deepEqual({ ...(await look(page)), fontFamily: null }, { background: "#0e0f12", red: "#e06c75", fontSize: 20, fontFamily: null, scheme: "dark" });
+  const cols = await page.evaluate(() => wharf.term.cols);
+  await script("PATCH", "/v1/settings", { theme: "paper", backgroundColor: "#fcfcfa", foregroundColor: "#22292d", fontSize: 13 });
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.waitForFunction((cols) => wharf.term.options.theme.background === "#fcfcfa" && wharf.term.cols > cols * 1.3, cols);
+  assert.equal((await look(page)).scheme, "light");
+  const colors = await page.evaluate(() => ["background-color", "color"].map((name) => getComputedStyle(document.body).getPropertyValue(name)));
+  assert.deepEqual(colors, ["rgb(252, 252, 250)", "rgb(34, 41, 45)"]);
+});
+
 test("status keys that scripts use are ordered and hidden", async () => {
   const page = await openDesk();
   await run(page, "ht set-status build running; ht set-status tests green; ht set-status agent thinking");
@@ -520,8 +609,30 @@ test("a phone: panels fit, and notifications, plans and settings are in reach of
   await untilPanels(page, 1);
   const box = await panel(page, "wide").boundingBox();
   assert.ok(box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  // A finger moves it by its bar, and resizes it by its corner.
+  const cdp = await page.context().newCDPSession(page);
+  const drag = async (selector, dx, dy) => {
+    const { x, y, width, height } = await panel(page, "wide").locator(selector).boundingBox();
+    const at = (part) => [{ x: x + Math.min(width, 60) / 2 + dx * part, y: y + height / 2 + dy * part }];
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: at(0) });
+    for (const part of [0.5, 1]) await cdp.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: at(part) });
+    await cdp.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  };
+  await drag(".panel-bar", 0, 60);
+  await page.waitForFunction(() => wharf.desk.state.panels.values().next().value.get("wide").y === 160);
+  await drag(".panel-grip", -100, -60);
+  await page.waitForFunction(() => wharf.desk.state.panels.values().next().value.get("wide").height === 140);
   await panel(page, "wide").getByRole("button", { name: "Close panel wide" }).tap();
   await untilPanels(page, 0);
+  // Of a long directory the end is seen.
+  await page.waitForFunction(() => document.querySelector(".fact.cwd")?.textContent);
+  const [fact, last] = await page.locator(".fact.cwd").evaluate((fact) => {
+    const range = document.createRange();
+    range.setStart(fact.firstChild, fact.textContent.length - 1);
+    range.setEndAfter(fact.firstChild);
+    return [fact, range].map((box) => (({ left, right }) => ({ left, right }))(box.getBoundingClientRect()));
+  });
+  assert.ok(last.left > fact.left && last.right <= fact.right, JSON.stringify([fact, last]));
   await script("POST", "/v1/notifications", { title: "Touched", surfaceId: surface });
   await toast(page, "Touched").getByRole("button", { name: "Dismiss Touched" }).tap();
   await bellCount(page, 0);
@@ -531,7 +642,10 @@ test("a phone: panels fit, and notifications, plans and settings are in reach of
   await page.getByRole("button", { name: "Workspaces" }).first().tap();
   await page.locator(".step", { hasText: "Thumb" }).waitFor();
   await page.getByRole("button", { name: "Settings" }).tap();
-  await page.getByRole("dialog", { name: "Settings" }).getByLabel("Density").selectOption("Compact");
+  const settings = page.getByRole("dialog", { name: "Settings" });
+  // Below 16 pixels iOS zooms into a field.
+  assert.equal(await settings.locator("input, select").evaluateAll((fields) => fields.every((field) => parseFloat(getComputedStyle(field).fontSize) >= 16)), true);
+  await settings.getByLabel("Density").selectOption("Compact");
   await untilSetting(page, "density", "compact");
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 });

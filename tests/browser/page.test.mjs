@@ -227,13 +227,21 @@ test("without the token the page asks for it, says when it is wrong, and keeps i
   await serve({ args: ["--token-file", join(home, "token")] });
   const page = await tab();
   await page.goto(new URL("t/work", server.url).href.replace(/\?.*/, ""));
-  await page.getByLabel("Token").fill("wrong");
-  await page.getByRole("button", { name: "Open" }).click();
+  assert.equal(await page.locator(".problem").textContent(), "");
+  for (const wrong of ["wrong", "“naïve” & 100% ?#"]) {
+    await page.getByLabel("Token").fill(wrong);
+    await page.getByRole("button", { name: "Open" }).click();
+    await untilText(page, ".problem", "not accepted");
+    await page.locator(".problem").evaluate((problem) => (problem.textContent = ""));
+  }
+  // One that came with the URL is out of the address as well, and told to be wrong.
+  await page.goto(new URL("t/work?t=an-old-one", server.url).href);
   await untilText(page, ".problem", "not accepted");
+  assert.ok(!page.url().includes("an-old-one"), page.url());
   await page.getByLabel("Token").fill("correct-horse-battery");
   await page.getByRole("button", { name: "Open" }).click();
   await untilLine(page, "$");
-  assert.equal(new URL(page.url()).search, "");
+  assert.equal(page.url(), new URL("t/work", server.url).href);
   assert.ok(!(await page.evaluate(() => document.cookie)).includes("correct-horse"));
   await page.reload();
   await untilLine(page, "$");

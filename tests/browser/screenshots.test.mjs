@@ -106,21 +106,19 @@ test("the token form and a lost connection", async () => {
   writeFileSync(join(home, "token"), "correct-horse-battery", { mode: 0o600 });
   const guardedHome = makeHome();
   const guarded = await startServer({ home: guardedHome, args: ["--token-file", join(home, "token")] });
-  for (const [name, options] of [["desktop-light", { ...desktop, colorScheme: "light" }], ["phone-dark", { ...phone, colorScheme: "dark" }]]) {
-    const page = await tab(options);
-    await page.goto(guarded.url.replace(/\?.*/, ""));
-    await page.getByLabel("Token").fill("wrong");
-    await page.getByRole("button", { name: "Open" }).click();
-    await untilText(page, ".problem", "not accepted");
-    await photograph(page, `${name}-token`);
-    await page.context().close();
-  }
   const pages = [];
-  for (const [name, options] of [["phone-light", { ...phone, colorScheme: "light" }], ["desktop-dark", { ...desktop, colorScheme: "dark" }]]) {
-    const page = await tab(options);
-    await page.goto(`${guarded.url.replace(/\?.*/, "")}t/lost-${name}?t=correct-horse-battery`);
-    await untilLine(page, "$");
-    pages.push([name, page]);
+  for (const [device, options] of Object.entries({ desktop, phone })) {
+    for (const colorScheme of ["dark", "light"]) {
+      const page = await tab({ ...options, colorScheme });
+      await page.goto(guarded.url.replace(/\?.*/, ""));
+      await page.getByLabel("Token").fill("wrong");
+      await page.getByRole("button", { name: "Open" }).click();
+      await untilText(page, ".problem", "not accepted");
+      await photograph(page, `${device}-${colorScheme}-token`);
+      await page.goto(`${guarded.url.replace(/\?.*/, "")}t/lost-${device}-${colorScheme}?t=correct-horse-battery`);
+      await untilLine(page, "$");
+      pages.push([`${device}-${colorScheme}`, page]);
+    }
   }
   await guarded.stop();
   for (const [name, page] of pages) {

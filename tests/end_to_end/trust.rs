@@ -199,6 +199,23 @@ fn an_address_that_fails_ten_times_waits() {
 }
 
 #[test]
+fn guesses_in_the_url_of_a_page_are_counted_as_well() {
+    let dir = server::Dir::new();
+    let server = Server::start(&["--token-file", &token_file(&dir)]);
+    let page = |last: u8, token: &str| {
+        let mut http = Http::over(dial_from(&server, last));
+        http.send("GET", &format!("/?t={token}"), &[], None);
+        let answer = http.answer("GET");
+        (answer.header("location").unwrap().to_owned(), answer.header("set-cookie").is_some())
+    };
+    for n in 0..10 {
+        assert_eq!(page(7, &format!("guess-{n}")), ("/#wrong-token".into(), false));
+    }
+    assert_eq!(page(7, TOKEN), ("/#wrong-token".into(), false), "a right guess is not told apart");
+    assert_eq!(page(8, TOKEN), ("/".into(), true), "others are not concerned");
+}
+
+#[test]
 fn beyond_loopback_a_token_is_made_and_printed_in_the_url() {
     let server = Server::start(&["--listen", "0.0.0.0:0"]);
     let url = server.urls.iter().find(|url| url.starts_with("http://")).unwrap();

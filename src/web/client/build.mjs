@@ -10,6 +10,8 @@ import { constants, gzipSync } from "node:zlib";
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = join(here, "../dist");
 const own = /\.(js|css|svg|png|webmanifest)$/;
+/** Stands beside the pages: a service worker reaches what is below it, and is known by its address. */
+const worker = "worker.js";
 const packages = {
   "vendor/xterm.mjs": "@xterm/xterm/lib/xterm.mjs",
   "vendor/xterm.css": "@xterm/xterm/css/xterm.css",
@@ -38,7 +40,7 @@ function preloaded(script, up, entry) {
 
 const files = new Map();
 const ours = ["", "desk/"].flatMap((folder) => readdirSync(join(here, folder)).map((name) => folder + name));
-for (const name of ours.filter((name) => own.test(name)).sort()) {
+for (const name of ours.filter((name) => own.test(name) && name !== worker).sort()) {
   files.set(name, readFileSync(join(here, name)));
 }
 for (const [name, source] of Object.entries(packages)) {
@@ -56,6 +58,7 @@ for (const name of readdirSync(here).filter((name) => name.endsWith(".html"))) {
   const page = readFileSync(join(here, name), "utf8").replace(/^<script type="module" src="(.*)@ASSETS@\/(.*)"><\/script>$/m, preloaded);
   made.set(name, Buffer.from(page.replaceAll("@ASSETS@", assets)));
 }
+made.set(worker, readFileSync(join(here, worker)));
 for (const [name, bytes] of files) {
   made.set(`${assets}/${name}.gz`, gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION, memLevel: 9 }));
 }

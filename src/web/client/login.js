@@ -1,5 +1,6 @@
 // Asks for the token when the server wants one. The token is tried first, then given to the server once
-// as `?t=`, which turns it into a cookie that no script can read and takes it out of the address.
+// as `?t=`, which turns it into a cookie that no script can read and takes it out of the address. Of a wrong one the
+// server leaves `#wrong-token` there.
 
 import { call } from "./server.js";
 
@@ -18,14 +19,14 @@ export function askForToken(reason) {
     <p class="problem" role="alert"></p>
     <button class="button primary">Open</button>`;
   const problem = form.querySelector(".problem");
-  problem.textContent = new URLSearchParams(location.search).has("t") ? "That token was not accepted." : "";
+  problem.textContent = location.hash === "#wrong-token" ? "That token was not accepted." : "";
   form.title = reason ?? "";
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const token = form.elements.token.value.trim();
     problem.textContent = "";
     try {
-      await call("GET", "v1/terminals", undefined, { authorization: `Bearer ${token}` });
+      await call("GET", "v1/terminals", undefined, { authorization: `Bearer ${encodeURIComponent(token)}` });
       location.replace(`?t=${encodeURIComponent(token)}`);
     } catch (error) {
       problem.textContent =

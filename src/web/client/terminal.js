@@ -8,13 +8,14 @@ import { Files, saveText } from "./files.js";
 import { fitPage } from "./fit-page.js";
 import { Keys, pasteFromClipboard } from "./keys.js";
 import { Link } from "./link.js";
+import { dress } from "./look.js";
 import { askForToken } from "./login.js";
 import { openMenu } from "./menu.js";
 import { Notice } from "./notice.js";
 import { Outbox } from "./outbox.js";
 import { setWish, wish } from "./prefs.js";
 import { Screen } from "./screen.js";
-import { base, createTerminal, listTerminals, sessionId } from "./server.js";
+import { base, call, createTerminal, listTerminals, sessionId } from "./server.js";
 
 /** More output than this unparsed: the page is too slow for the program and lets the server skip. */
 const UNPARSED_BYTES_HIGH = 4 << 20;
@@ -51,6 +52,8 @@ let askedGrid = null;
 let resizeTimer = 0;
 let title = "";
 let mark = "";
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+let settings = null;
 
 setTitle("");
 fitPage();
@@ -59,6 +62,9 @@ sizes.observe(element("screen"));
 // Cells become larger or smaller with another renderer, without a change of the box.
 sizes.observe(screen.grid);
 document.addEventListener("visibilitychange", onVisibility);
+prefersDark.addEventListener("change", showSettings);
+// Whoever changes them at the desk looks here afterwards.
+addEventListener("focus", takeSettings);
 element("take-over").addEventListener("click", () => {
   screen.focus();
   use();
@@ -84,7 +90,8 @@ async function start({ fresh }) {
   element("ended").hidden = true;
   let terminal;
   try {
-    const known = fresh ? null : (await listTerminals()).find((terminal) => terminal.sessionId === sessionId);
+    const [terminals] = await Promise.all([fresh ? [] : listTerminals(), takeSettings()]);
+    const known = terminals.find((terminal) => terminal.sessionId === sessionId);
     terminal = known?.exited
       ? { terminalId: known.id, websocketPath: `${base}v1/terminals/${known.id}/socket`, nextOutputSeq: 1 }
       : await createTerminal(sessionId, screen.ownGrid() ?? { cols: 80, rows: 24 });
@@ -126,7 +133,21 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
   screen.focus();
 }
 
+/** The settings of everybody's pages, which this protocol does not tell: they are asked for when the page is opened,
+ *  connected again, or looked at. */
+async function takeSettings() {
+  const told = await call("GET", "v1/settings").catch(() => settings);
+  if (JSON.stringify(told) === JSON.stringify(settings)) return;
+  settings = told;
+  showSettings();
+}
+
+function showSettings() {
+  if (settings) screen.setLook(dress(settings, prefersDark.matches));
+}
+
 function opened() {
+  takeSettings();
   notice.trouble(null);
   outbox.sendAgain();
   askedGrid = null;
@@ -186,6 +207,7 @@ function onVisibility() {
     outbox.push("hide");
   } else {
     markTitle("");
+    takeSettings();
     if (screen.unparsedBytes < UNPARSED_BYTES_LOW) link.resume();
     askForSize();
   }

@@ -5,7 +5,7 @@ import { beep } from "../bell.js";
 import { ask, openDialog } from "../dialog.js";
 import { h, icon, iconButton, keyed, setAttribute, setText } from "../dom.js";
 import { setWish, wish } from "../prefs.js";
-import { call } from "../server.js";
+import { base, call, terminalUrl } from "../server.js";
 import { nothing } from "./store.js";
 
 /** More would cover the terminals; the others are in the list. */
@@ -16,8 +16,9 @@ const WISH = "browser-notifications";
 export function notifications(desk) {
   /** Over the terminals now: id -> {element, timer}. */
   const toasts = new Map();
-  /** What the browser shows: id -> Notification. */
+  /** What the browser shows: id -> what takes it away. */
   const told = new Map();
+  let worker = null;
   const polite = h("div", { class: "unseen", role: "log", "aria-live": "polite", "aria-label": "Notifications" });
   const host = h("div", { class: "notes" });
   const count = h("span", { class: "bell-count", hidden: true });
@@ -36,9 +37,9 @@ export function notifications(desk) {
     if (state.notifications === before.notifications) return;
     const now = new Set(state.notifications.map(({ id }) => id));
     for (const id of [...toasts.keys()]) if (!now.has(id)) hide(id);
-    for (const [id, notification] of told) {
+    for (const [id, close] of told) {
       if (now.has(id)) continue;
-      notification.close();
+      close();
       told.delete(id);
     }
     // Those that were there when the page came are in the list.
@@ -88,19 +89,47 @@ export function notifications(desk) {
     toast.element.remove();
   }
 
-  function tellBrowser(note) {
+  async function tellBrowser(note) {
     if (!isAllowed() || (document.hasFocus() && !document.hidden)) return;
+    const row = placeOf(desk, note);
+    // Of several pages that tell it, one is shown.
+    const tag = `${base}${note.id}`;
+    const options = {
+      body: note.body ?? "", tag, icon: document.querySelector('link[rel="apple-touch-icon"]').href,
+      data: { id: note.id, url: row ? terminalUrl(row.session) : base },
+    };
     try {
-      const notification = new Notification(note.title, { body: note.body ?? "", tag: `wharf-${note.id}` });
-      told.set(note.id, notification);
-      notification.onclick = () => {
-        window.focus();
-        jump(desk, note);
-      };
+      const registration = await (worker ??= startWorker());
+      if (registration) {
+        const shown = registration.showNotification(note.title, options);
+        told.set(note.id, () => shown.then(() => registration.getNotifications({ tag })).then(([notification]) => notification?.close()));
+        await shown;
+      } else {
+        const notification = new Notification(note.title, options);
+        notification.onclick = () => {
+          window.focus();
+          jump(desk, note);
+        };
+        told.set(note.id, () => notification.close());
+      }
     } catch {
-      // A phone's browser wants a service worker for it, which this page does without.
       setWish(WISH, false);
     }
+  }
+
+  /** A phone's browser shows notifications through a service worker alone. Null where there is none: in a private
+   *  window, or behind a certificate that was waved through. */
+  async function startWorker() {
+    try {
+      await navigator.serviceWorker.register(`${base}worker.js`);
+    } catch {
+      return null;
+    }
+    navigator.serviceWorker.onmessage = ({ data }) => {
+      const note = desk.state.notifications.find(({ id }) => id === data.notification);
+      if (note) jump(desk, note);
+    };
+    return navigator.serviceWorker.ready;
   }
 
   /** Only ever called by a click. */
@@ -172,7 +201,8 @@ function openList(desk, closed, allow) {
     all.hidden = notifications.length === 0;
     const state = globalThis.Notification?.permission;
     browser.disabled = state === undefined || state === "denied";
-    setText(browser, !globalThis.isSecureContext || state === undefined ? "The browser shows none here (it needs HTTPS)"
+    setText(browser, !globalThis.isSecureContext ? "The browser shows none here (it needs HTTPS)"
+      : state === undefined ? "The browser shows none (an iPhone does from the home screen)"
       : state === "denied" ? "The browser was told to show none"
       : isAllowed() ? "The browser shows them too: stop" : "Let the browser show them too");
   };

@@ -71,12 +71,20 @@ export function openPalette(desk) {
 }
 
 export function openCheatSheet(desk) {
-  const groups = new Map();
-  for (const command of desk.commands.all) if (command.keys) groups.set(command.group, [...(groups.get(command.group) ?? []), command]);
-  groups.set("In the sidebar", [
-    { title: "Up and down", keys: "ArrowUp ArrowDown" }, { title: "Move a terminal", keys: "Alt+ArrowUp Alt+ArrowDown" },
-    { title: "Rename", keys: "F2" }, { title: "Close", keys: "Delete" }, { title: "Back to the terminal", keys: "Escape" },
+  // In an order that fills two columns alike.
+  const groups = new Map([
+    ["Everywhere", []],
+    ["Terminals", []],
+    ["In the sidebar", [
+      { title: "Up and down", keys: "ArrowUp ArrowDown" }, { title: "Move a terminal", keys: "Alt+ArrowUp Alt+ArrowDown" },
+      { title: "Rename", keys: "F2" }, { title: "Close", keys: "Delete" }, { title: "Back to the terminal", keys: "Escape" },
+    ]],
+    ["In a panel", [
+      { title: "Move", keys: "ArrowLeft ArrowRight ArrowUp ArrowDown" }, { title: "Resize", keys: "Shift+ArrowRight Shift+ArrowDown" },
+      { title: "Click", keys: "Enter" }, { title: "Close", keys: "Delete" }, { title: "Back to the terminal", keys: "Escape" },
+    ]],
   ]);
+  for (const command of desk.commands.all) if (command.keys) groups.set(command.group, [...(groups.get(command.group) ?? []), command]);
   const keysOf = (keys) => keys.split(" ").flatMap((keys, n) => [...(n ? [" "] : []), h("span", { class: "keys-cap" }, ...caps(keys).map((cap) => h("kbd", { text: cap })))]);
   const content = h("div", {},
     h("header", {}, h("h2", { text: "Keys" }), h("form", { method: "dialog" }, h("button", { class: "button small", text: "Close" }))),

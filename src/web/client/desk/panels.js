@@ -118,7 +118,7 @@ class PanelView {
     this.kind = kind;
     this.#content = new Content(kind, () => this.place());
     this.#body = h("div", { class: "panel-body" }, this.#content.element, this.#shield);
-    this.#bar = h("div", { class: "panel-bar", tabindex: "0", role: "group" }, this.#name, iconButton("close", `Close panel ${id}`, { class: "panel-close", tabindex: "-1", onclick: () => this.close() }));
+    this.#bar = h("div", { class: "panel-bar", tabindex: "0", role: "group", "aria-label": `Panel ${id}: arrows move it, Delete closes it` }, this.#name, iconButton("close", `Close panel ${id}`, { class: "panel-close", tabindex: "-1", onclick: () => this.close() }));
     this.element = h("section", { class: "panel", "aria-label": `Panel ${id}` }, this.#bar, this.#body, this.#grip);
     setText(this.#name, id);
     this.#drags(this.#bar, "draggable", (by) => this.#moved(by), () => this.#tell({ type: "dragend", ...this.#held }));

@@ -4,7 +4,7 @@
 import { ask, openDialog } from "../dialog.js";
 import { h, iconButton, keyed, setAttribute, setText } from "../dom.js";
 import { call } from "../server.js";
-import { ANSI, paletteOf, palettes, presets } from "./themes.js";
+import { ANSI, paletteOf, palettes, presets } from "../themes.js";
 
 /** What the status bar knows by itself; it shows status keys as well. */
 const STATUS_KEYS = ["workspace", "command", "cwd", "branch", "ports", "cpu", "memory", "size"];

@@ -1,7 +1,7 @@
 // Themes: which colours a terminal and the page around it have. A preset is a name and its colours, which are put
 // into the settings together, so that every client shows the same. Pure.
 
-import { darkTheme, lightTheme } from "../theme.js";
+import { darkTheme, lightTheme } from "./theme.js";
 
 /** The preset of a new installation: the settings' colours where the device is as dark or light as they are, else the
  *  page's own of the other kind. */
