@@ -259,8 +259,11 @@ impl Server {
                 }
                 Next::Message(message) => self.take_message(key, &message, now),
                 Next::More => {
+                    let lingers = connection.lingers;
                     self.ask_connection(key);
-                    self.queue_write(key);
+                    if !lingers {
+                        self.queue_write(key);
+                    }
                     return Digested::All;
                 }
                 Next::Bad(reject) => self.refuse(key, &reject, now),
