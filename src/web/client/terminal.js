@@ -24,6 +24,8 @@ const UNPARSED_BYTES_LOW = 512 << 10;
 const REPLAY_BYTES_MAX = 256 << 10;
 /** A cursor ahead of every stream: the server answers with a reset. */
 const CURSOR_AHEAD = Number.MAX_SAFE_INTEGER;
+/** Most text that waits for a terminal that is being started. */
+const EARLY_CHARS_MAX = 64 << 10;
 /** A window that is being dragged asks for a size this often at most. */
 const RESIZE_MS = 80;
 
@@ -47,6 +49,8 @@ const files = new Files(screen, () => terminalId);
 let terminalId = null;
 let link = null;
 let outbox = null;
+/** What is typed while the terminal is on its way; null when none is. */
+let early = null;
 let ptyGrid = null;
 let askedGrid = null;
 let resizeTimer = 0;
@@ -88,6 +92,8 @@ start({ fresh: false });
 /** Attaches to the session's terminal; an ended one is shown as it ended unless a fresh one is wanted. */
 async function start({ fresh }) {
   element("ended").hidden = true;
+  early ??= "";
+  screen.focus();
   let terminal;
   try {
     const [terminals] = await Promise.all([fresh ? [] : listTerminals(), takeSettings()]);
@@ -131,6 +137,8 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
   });
   outbox.push("focus");
   screen.focus();
+  if (early) type(early);
+  early = null;
 }
 
 /** The settings of everybody's pages, which this protocol does not tell: they are asked for when the page is opened,
@@ -176,7 +184,13 @@ function controlled(frame) {
 }
 
 function type(data) {
-  if (outbox && !outbox.input(data)) notice.say("Too much is waiting to be sent; the last input was left out.");
+  let isTaken = true;
+  if (outbox) isTaken = outbox.input(data);
+  else if (early !== null) {
+    isTaken = early.length + data.length <= EARLY_CHARS_MAX;
+    if (isTaken) early += data;
+  }
+  if (!isTaken) notice.say("Too much is waiting to be sent; the last input was left out.");
 }
 
 /** A tap, a click, the focus: this page is the one being used. */
@@ -286,7 +300,7 @@ function howItEnded({ exitCode, signal }) {
 }
 
 function showEnd(text) {
-  link = outbox = null;
+  link = outbox = early = null;
   notice.trouble(null);
   element("ended-text").textContent = text;
   element("ended").hidden = false;
