@@ -109,12 +109,6 @@ pub const PTY_TURN_BYTES: usize = 16 << 10;
 pub const PTY_PIECE_BYTES: usize = 32 << 10;
 /// Bytes taken from one socket in one turn.
 pub const SOCKET_BITE_BYTES: usize = 256 << 10;
-/// Input up to this size is a key, or a few: a program mostly echoes it at once,
-pub const ECHOED_BYTES_MAX: usize = 64;
-/// and its acknowledgement waits so long for the echo, to go out with it,
-pub const ANSWERS_LINGER: Duration = Duration::from_millis(5);
-/// if no more than this waits with it.
-pub const ANSWERS_LINGER_BYTES_MAX: usize = 1 << 10;
 /// Connections accepted from one listener in one turn.
 pub const ACCEPT_BITE: usize = 64;
 /// Largest websocket message of a terminal socket; above it the connection closes with 1009.

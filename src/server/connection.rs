@@ -50,8 +50,6 @@ pub(super) struct Connection {
     /// It is on that work list already.
     pub(super) on_again: bool,
     pub(super) on_write: bool,
-    /// All that waits to be written may wait for what comes next, a moment at most.
-    pub(super) lingers: bool,
     /// The answer to its last request comes later; it is not read until then.
     pub(super) waiting: Option<Waiting>,
     /// Digesting stopped because a queue is full; whoever drains it wakes us.
@@ -162,7 +160,6 @@ impl Connection {
             blocked: false,
             on_again: false,
             on_write: false,
-            lingers: false,
             waiting: None,
             stalled: false,
             heard_at: now,

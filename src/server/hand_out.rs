@@ -112,7 +112,6 @@ impl Server {
     fn write_connection(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.on_write = false;
-        connection.lingers = false;
         if connection.doomed {
             return;
         }

@@ -259,11 +259,8 @@ impl Server {
                 }
                 Next::Message(message) => self.take_message(key, &message, now),
                 Next::More => {
-                    let lingers = connection.lingers;
                     self.ask_connection(key);
-                    if !lingers {
-                        self.queue_write(key);
-                    }
+                    self.queue_write(key);
                     return Digested::All;
                 }
                 Next::Bad(reject) => self.refuse(key, &reject, now),

@@ -6,8 +6,7 @@ use super::Server;
 use super::connection::{Connection, Phase, TerminalSocket};
 use super::hosted::Origin;
 use super::reader::Reader;
-use super::source::{Key, Source};
-use crate::limits::{ANSWERS_LINGER, ANSWERS_LINGER_BYTES_MAX, ECHOED_BYTES_MAX};
+use super::source::Key;
 use crate::os::pty;
 use crate::terminal::{Act, After, ClientFrame};
 use crate::wire::terminal_frames::{Incoming, Protocol, parse_client, put_ack, put_error, put_pong};
@@ -78,11 +77,7 @@ impl Server {
         if matches!(frame.act, Act::Input { claim: true, .. }) {
             self.around.auto_continue.human_typed(&hosted.id);
         }
-        let ack = |out: &mut Vec<u8>| put_ack(frame.client_seq, out);
-        match &frame.act {
-            Act::Input { data, .. } if data.len() <= ECHOED_BYTES_MAX => self.answer_soon(key, ack, now),
-            _ => self.answer(key, ack),
-        }
+        self.answer(key, |out| put_ack(frame.client_seq, out));
         match after {
             After::Nothing => {}
             After::HangUp => self.hang_up(terminal, now),
@@ -118,29 +113,13 @@ impl Server {
 
     /// Appends to what the connection is sent.
     pub(super) fn answer(&mut self, key: Key, put: impl FnOnce(&mut Vec<u8>)) {
-        self.put_answer(key, put);
-        self.queue_write(key);
-    }
-
-    /// As [`Server::answer`], but it may go out with what comes next: the echo of the key that is acknowledged. To
-    /// wake the client twice delays the program, on a machine with few processors.
-    fn answer_soon(&mut self, key: Key, put: impl FnOnce(&mut Vec<u8>), now: Instant) {
-        self.put_answer(key, put);
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.outbound.waiting().len() > ANSWERS_LINGER_BYTES_MAX {
-            return self.queue_write(key);
-        }
-        connection.lingers = true;
-        self.deadlines.ask(now + ANSWERS_LINGER, Source::Connection(key), &mut connection.asked);
-    }
-
-    fn put_answer(&mut self, key: Key, put: impl FnOnce(&mut Vec<u8>)) {
         if let Some(connection) = self.connections.get_mut(key) {
             let before = connection.outbound.waiting().len();
             connection.outbound.put(put);
             if connection.outbound.is_full() {
                 connection.answers_bytes += connection.outbound.waiting().len() - before;
             }
+            self.queue_write(key);
         }
     }
 }
