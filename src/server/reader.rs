@@ -17,9 +17,9 @@ use crate::wire::terminal_frames::{Protocol, put_exit, put_output, put_ready, pu
 /// front of the answer to a Ctrl-C. Two exceptions, both only where the link was measured to be slow:
 ///
 /// 1. *Who types sees the present.* When a reader types while more output waits than it takes in
-///    [`PRESENT_TIME`], the output that has not begun to leave is taken back from its queue, and the screen as
-///    it is comes in its place, until the reader has caught up. Who only watches, replays after an attach, or
-///    has paused and then reads at a normal speed, gets every byte.
+///    [`PRESENT_TIME`](crate::limits::PRESENT_TIME), the output that has not begun to leave is taken back from
+///    its queue, and the screen as it is comes in its place, until the reader has caught up. Who only watches,
+///    replays after an attach, or has paused and then reads at a normal speed, gets every byte.
 /// 2. *A flood is not told twice.* What a flood pushes out of the ring is replaced by the screen alone; the
 ///    scrollback, which takes such a link half a second, comes in a reset of its own when the flood is over.
 pub(super) struct Reader {
