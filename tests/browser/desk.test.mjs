@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import {
   desktop, home, lines, openDesk, phone, picture, run, script, serve, serveEachTest, server, startProxy, tab,
-  untilLine, untilMatch, untilOwnSize, untilText,
+  until, untilLine, untilMatch, untilOwnSize, untilText,
 } from "./harness.mjs";
 
 /** The device attributes, with or without images, which are loaded a moment later. */
@@ -309,9 +309,8 @@ test("two browsers on one terminal: the one being used has the size, the other c
   const isForeign = (page, foreign) => page.waitForFunction((foreign) => (document.querySelector(".pane.focused .pane-grid").hidden === !foreign), foreign);
   const small = await openDesk({ viewport: { width: 620, height: 420 } });
   await isForeign(wide, true);
-  await isForeign(small, false);
-  const smallGrid = await grid(small);
-  await wide.waitForFunction((cols) => wharf.term.cols === cols, Number(smallGrid.split("x")[0]));
+  await untilOwnSize(small);
+  await until("both show one grid", async () => (await grid(wide)) === (await grid(small)));
   await wide.getByRole("button", { name: "Use this size" }).click();
   await isForeign(wide, false);
   await isForeign(small, true);

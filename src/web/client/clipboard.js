@@ -2,8 +2,9 @@
 
 import { ask } from "./dialog.js";
 
-/** Longest text that a program may put on the clipboard (OSC 52), in characters of base64. */
-const WRITE_CHARS_MAX = 1 << 20;
+/** Longest text that a program may put on the clipboard (OSC 52), in characters of base64. What fills the server's queue
+ *  for a page (1 MiB) may be skipped in favour of the screen, and a clipboard with it: this much never is. */
+const WRITE_CHARS_MAX = 512 << 10;
 /** How much of a paste is shown when it is asked about. */
 const QUOTE_LINES = 12;
 const QUOTE_CHARS = 1200;
