@@ -57,7 +57,15 @@ pub struct Sampler {
     /// Seconds between the two looks.
     seconds: f64,
     listening: Vec<TcpListening>,
+    /// Which of `listening` a process holds, by pid and start: its descriptors are looked through only once while
+    /// the machine's listeners stay the same,
+    held: HashMap<(i32, u64), Vec<TcpListening>>,
+    /// and again after [`HELD_LOOKS`], since one of several holders may have closed its own.
+    looks: u32,
 }
+
+/// Looks between two in which all descriptors are looked through.
+const HELD_LOOKS: u32 = 10;
 
 impl Sampler {
     /// Starts a look. One that was under way is dropped.
@@ -71,7 +79,12 @@ impl Sampler {
         self.processes.clear();
         self.by_pid.clear();
         self.children.clear();
-        self.listening = proc::tcp_listening();
+        let listening = proc::tcp_listening();
+        self.looks += 1;
+        if listening != self.listening || self.looks >= HELD_LOOKS {
+            (self.listening, self.looks) = (listening, 0);
+            self.held.clear();
+        }
     }
 
     /// When the last look began; `None` before the first.
@@ -114,7 +127,7 @@ impl Sampler {
     }
 
     /// What runs under that shell; `None` when it is gone.
-    pub fn sample(&self, shell_pid: i32) -> Option<Sample> {
+    pub fn sample(&mut self, shell_pid: i32) -> Option<Sample> {
         let shell = &self.processes[*self.by_pid.get(&shell_pid)?];
         let foreground_pid = self.foreground(shell);
         let cwd = proc::cwd(foreground_pid).or_else(|| proc::cwd(shell_pid)).unwrap_or_default();
@@ -159,16 +172,17 @@ impl Sampler {
         Sampled { stat: process.clone(), argv, cpu_percent: (percent * 10.0).round() / 10.0 }
     }
 
-    fn listening(&self, tree: &[Sampled]) -> Vec<(SocketAddr, i32)> {
+    fn listening(&mut self, tree: &[Sampled]) -> Vec<(SocketAddr, i32)> {
         let mut found = Vec::new();
         if self.listening.is_empty() {
             return found;
         }
-        for process in tree {
-            let pid = process.stat.pid;
-            let inodes = proc::socket_inodes(pid);
-            let sockets = self.listening.iter().filter(|socket| inodes.contains(&socket.inode));
-            found.extend(sockets.map(|socket| (socket.address, pid)));
+        for ProcessStat { pid, started_ticks, .. } in tree.iter().map(|process| &process.stat) {
+            let held = self.held.entry((*pid, *started_ticks)).or_insert_with(|| {
+                let inodes = proc::socket_inodes(*pid);
+                self.listening.iter().filter(|socket| inodes.contains(&socket.inode)).copied().collect()
+            });
+            found.extend(held.iter().map(|socket| (socket.address, *pid)));
         }
         found.sort_by_key(|(address, pid)| (address.port(), address.ip(), *pid));
         found.truncate(PORTS_MAX);
@@ -247,7 +261,7 @@ pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, BufReader};
+    use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
     use std::os::unix::process::CommandExt;
@@ -276,6 +290,14 @@ mod tests {
 
         fn pid(&self) -> i32 {
             self.0.id() as i32
+        }
+
+        /// Its answer to a line.
+        fn ask(&mut self) -> String {
+            self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+            let mut line = String::new();
+            BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
         }
     }
 
@@ -336,6 +358,18 @@ mod tests {
         let mut sampler = Sampler::default();
         look(&mut sampler, Instant::now());
         assert_eq!(sampler.sample(shell.pid()).unwrap().listening, [(address, shell.pid())]);
+        // Also of a process that was known before it listened, and no longer when it has stopped.
+        let script = "import socket, sys\nprint('ready', flush=True)\nfor _ in sys.stdin:\n    one = socket.create_server(('127.0.0.1', 0))\n    print(one.getsockname()[1], flush=True)\n    sys.stdin.readline()\n    one.close()\n    print('closed', flush=True)";
+        let mut late = Shell::start(&format!("exec python3 -c \"{script}\""), Stdio::piped());
+        let pid = late.pid();
+        look(&mut sampler, Instant::now());
+        assert_eq!(sampler.sample(pid).unwrap().listening, []);
+        let address = SocketAddr::from(([127, 0, 0, 1], late.ask().parse().unwrap()));
+        look(&mut sampler, Instant::now());
+        assert_eq!(sampler.sample(pid).unwrap().listening, [(address, pid)]);
+        assert_eq!(late.ask(), "closed");
+        look(&mut sampler, Instant::now());
+        assert_eq!(sampler.sample(pid).unwrap().listening, []);
     }
 
     #[test]
