@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -119,11 +120,11 @@ fn parse_process_stat(pid: i32, line: &[u8]) -> Option<ProcessStat> {
 /// The words of a process's command line, cut at [`ARGV_BYTES_MAX`]. Empty for a kernel thread, a zombie, and
 /// one that is gone.
 pub fn argv(pid: i32) -> Vec<String> {
-    let mut line = Vec::new();
+    let mut line = vec![0; ARGV_BYTES_MAX];
     let file = fs::File::open(format!("/proc/{pid}/cmdline"));
-    if file.is_ok_and(|file| file.take(ARGV_BYTES_MAX as u64).read_to_end(&mut line).is_err()) {
-        return Vec::new();
-    }
+    // One read: the kernel gives as much as there is and fits.
+    let length = file.and_then(|mut file| file.read(&mut line)).unwrap_or(0);
+    line.truncate(length);
     while line.last() == Some(&0) {
         line.pop();
     }
@@ -144,8 +145,37 @@ pub struct TcpListening {
     pub inode: u64,
 }
 
-/// All of them; those beyond [`SOCKET_TABLE_BYTES_MAX`] of the kernel's table are left out.
+/// All of them; those beyond [`SOCKET_TABLE_BYTES_MAX`] of what the kernel says are left out.
 pub fn tcp_listening() -> Vec<TcpListening> {
+    // The table is walked through to its end, where there is room for all connections of a large machine.
+    let families = [AddressFamily::INET, AddressFamily::INET6].into_iter();
+    let told: io::Result<Vec<_>> = families.map(listening_by_diag).collect();
+    told.map_or_else(|_| listening_by_table(), |told| told.concat())
+}
+
+/// sock_diag(7): the listeners of a family. `Err` when the kernel does not answer such questions.
+fn listening_by_diag(family: AddressFamily) -> io::Result<Vec<TcpListening>> {
+    let netlink = ask_diag(&diag_request(NLM_F_REQUEST | NLM_F_DUMP, family, 1 << TCP_LISTEN, None))?;
+    let mut found = Vec::new();
+    let mut answer = vec![0; 32 << 10];
+    let mut taken = 0;
+    while taken < SOCKET_TABLE_BYTES_MAX {
+        let (_, length) = rustix::net::recv(&netlink, &mut answer[..], RecvFlags::DONTWAIT)?;
+        taken += length;
+        let mut rest = &answer[..length.min(answer.len())];
+        while !rest.is_empty() {
+            let message = DiagMessage::parse(rest)?;
+            if message.kind == NLMSG_DONE {
+                return Ok(found);
+            }
+            found.extend(message.listener());
+            rest = rest.get(message.length.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+    Ok(found)
+}
+
+fn listening_by_table() -> Vec<TcpListening> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| {
         let mut table = String::new();
         let file = fs::File::open(path).map(|file| file.take(SOCKET_TABLE_BYTES_MAX as u64));
@@ -264,47 +294,63 @@ pub fn tcp_owner(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 const DIAG_HEADER_BYTES: usize = 16;
 const DIAG_REQUEST_BYTES: usize = DIAG_HEADER_BYTES + 56;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 const TCP_LISTEN: u8 = 10;
 
 /// sock_diag(7): the uid of the socket with exactly these ends. `Err` when the kernel does not answer such questions.
 fn owner_by_diag(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u32>> {
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let netlink = ask_diag(&diag_request(NLM_F_REQUEST, family, u32::MAX, Some((local, remote))))?;
+    let mut answer = [0; 1024];
+    let (_, length) = rustix::net::recv(&netlink, &mut answer, RecvFlags::DONTWAIT)?;
+    match DiagMessage::parse(&answer[..length.min(answer.len())]) {
+        Ok(message) => Ok(message.owner(local.port(), remote.port())),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A socket on which the kernel answers `request`.
+fn ask_diag(request: &[u8]) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let netlink =
         rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(SOCK_DIAG))?;
-    rustix::net::sendto(
-        &netlink,
-        &diag_request(local, remote),
-        SendFlags::empty(),
-        &SocketAddrNetlink::new(0, 0),
-    )?;
-    let mut answer = [0; 1024];
-    let (_, length) = rustix::net::recv(&netlink, &mut answer, RecvFlags::DONTWAIT)?;
-    parse_diag_answer(&answer[..length.min(answer.len())], local.port(), remote.port())
+    rustix::net::sendto(&netlink, request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    Ok(netlink)
 }
 
-fn diag_request(local: SocketAddr, remote: SocketAddr) -> [u8; DIAG_REQUEST_BYTES] {
+fn diag_request(
+    flags: u16,
+    family: AddressFamily,
+    states: u32,
+    ends: Option<(SocketAddr, SocketAddr)>,
+) -> [u8; DIAG_REQUEST_BYTES] {
     let mut request = [0; DIAG_REQUEST_BYTES];
     let mut rest = request.as_mut_slice();
     let mut put = |bytes: &[u8]| rest.write_all(bytes);
-    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let octets = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96).to_be_bytes(),
         IpAddr::V6(ip) => ip.octets(),
     };
+    let (ports, octets) = ends.map_or(([0; 2], [[0; 16]; 2]), |(local, remote)| {
+        ([local.port(), remote.port()], [octets(local), octets(remote)])
+    });
     let parts: [&[u8]; 13] = [
-        // nlmsghdr: length, type, flags (NLM_F_REQUEST), sequence and port (both unused).
+        // nlmsghdr: length, type, flags, sequence and port (both unused).
         &(DIAG_REQUEST_BYTES as u32).to_ne_bytes(),
         &SOCK_DIAG_BY_FAMILY.to_ne_bytes(),
-        &1u16.to_ne_bytes(),
+        &flags.to_ne_bytes(),
         &[0; 8],
-        // inet_diag_req_v2: family, IPPROTO_TCP, no extensions; every state; then the two ends.
+        // inet_diag_req_v2: family, IPPROTO_TCP, no extensions; the states; then the two ends.
         &[family.as_raw() as u8, 6, 0, 0],
-        &u32::MAX.to_ne_bytes(),
-        &local.port().to_be_bytes(),
-        &remote.port().to_be_bytes(),
-        &octets(local),
-        &octets(remote),
+        &states.to_ne_bytes(),
+        &ports[0].to_be_bytes(),
+        &ports[1].to_be_bytes(),
+        &octets[0],
+        &octets[1],
         // Any interface, any cookie.
         &[0; 4],
         &[0xff; 8],
@@ -317,25 +363,59 @@ fn diag_request(local: SocketAddr, remote: SocketAddr) -> [u8; DIAG_REQUEST_BYTE
     request
 }
 
-fn parse_diag_answer(answer: &[u8], local_port: u16, remote_port: u16) -> io::Result<Option<u32>> {
-    let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
-    let half = |at: usize| Some([*answer.get(at)?, *answer.get(at + 1)?]);
-    let broken = || io::Error::from(io::ErrorKind::InvalidData);
-    let kind = half(4).map(u16::from_ne_bytes).ok_or_else(broken)?;
-    if kind == NLMSG_ERROR {
-        let errno = word(16).ok_or_else(broken)?.cast_signed();
-        return if errno == -libc::ENOENT { Ok(None) } else { Err(io::Error::from_raw_os_error(-errno)) };
+/// One message of an answer: an inet_diag_msg, or the end.
+struct DiagMessage<'a> {
+    kind: u16,
+    /// In bytes, with its header.
+    length: usize,
+    body: &'a [u8],
+}
+
+impl DiagMessage<'_> {
+    /// The first message of `answer`. An error that the kernel tells is one of the operating system.
+    fn parse(answer: &[u8]) -> io::Result<DiagMessage<'_>> {
+        let broken = || io::Error::from(io::ErrorKind::InvalidData);
+        let (length, kind) = (word(answer, 0).ok_or_else(broken)? as usize, half(answer, 4));
+        let kind = kind.map(u16::from_ne_bytes).ok_or_else(broken)?;
+        let body = answer.get(DIAG_HEADER_BYTES..length).ok_or_else(broken)?;
+        match kind {
+            NLMSG_ERROR => {
+                let errno = word(body, 0).ok_or_else(broken)?.cast_signed();
+                Err(io::Error::from_raw_os_error(-errno))
+            }
+            NLMSG_DONE => Ok(DiagMessage { kind, length, body }),
+            SOCK_DIAG_BY_FAMILY if body.len() >= 72 => Ok(DiagMessage { kind, length, body }),
+            _ => Err(broken()),
+        }
     }
-    if kind != SOCK_DIAG_BY_FAMILY {
-        return Err(broken());
+
+    // inet_diag_msg: family, state, .., ports at 4, addresses at 8 and 24, .., uid at 64, inode at 68.
+
+    fn owner(&self, local_port: u16, remote_port: u16) -> Option<u32> {
+        let ports = [4, 6].map(|at| half(self.body, at).map(u16::from_be_bytes));
+        // Without such a connection the kernel offers a listener on that port.
+        let is_it = self.body.get(1) != Some(&TCP_LISTEN) && ports == [Some(local_port), Some(remote_port)];
+        let uid = word(self.body, 64)?;
+        (is_it && word(self.body, 68)? != 0).then_some(uid)
     }
-    // inet_diag_msg: family, state, .., ports at 4, .., uid at 64, inode at 68.
-    let state = *answer.get(DIAG_HEADER_BYTES + 1).ok_or_else(broken)?;
-    let ports = (half(20).map(u16::from_be_bytes), half(22).map(u16::from_be_bytes));
-    let (uid, inode) = (word(80).ok_or_else(broken)?, word(84).ok_or_else(broken)?);
-    // Without such a connection the kernel offers a listener on that port.
-    let is_it = state != TCP_LISTEN && ports == (Some(local_port), Some(remote_port)) && inode != 0;
-    Ok(is_it.then_some(uid))
+
+    fn listener(&self) -> Option<TcpListening> {
+        let port = half(self.body, 4).map(u16::from_be_bytes)?;
+        let ip = match i32::from(*self.body.first()?) {
+            libc::AF_INET => IpAddr::from(*self.body.get(8..)?.first_chunk::<4>()?),
+            _ => IpAddr::from(*self.body.get(8..)?.first_chunk::<16>()?),
+        };
+        let address = SocketAddr::new(ip, port);
+        Some(TcpListening { address, inode: word(self.body, 68)?.into() })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<[u8; 2]> {
+    bytes.get(at..)?.first_chunk().copied()
 }
 
 /// The same from /proc/net/tcp and tcp6.
@@ -504,12 +584,20 @@ mod tests {
     }
 
     #[test]
-    fn a_listening_socket_is_found_in_the_table_and_among_our_descriptors() {
+    fn a_listening_socket_is_told_by_the_kernel_and_its_table_and_is_among_our_descriptors() {
         for host in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0"] {
             let listener = TcpListener::bind(host).unwrap();
             let address = listener.local_addr().unwrap();
-            let found = tcp_listening().into_iter().find(|socket| socket.address == address).unwrap();
-            assert!(socket_inodes(std::process::id() as i32).contains(&found.inode));
+            let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            let inodes = socket_inodes(std::process::id() as i32);
+            for told in [listening_by_diag(family).unwrap(), listening_by_table(), tcp_listening()] {
+                let found = told.into_iter().find(|socket| socket.address == address).unwrap();
+                assert!(inodes.contains(&found.inode));
+            }
+            // A connection is no listener.
+            let client = TcpStream::connect(("localhost", address.port())).map(|client| client.local_addr());
+            let ours = client.ok().and_then(Result::ok);
+            assert!(tcp_listening().iter().all(|socket| Some(socket.address) != ours));
         }
         assert_eq!(socket_inodes(i32::MAX), Vec::<u64>::new());
     }

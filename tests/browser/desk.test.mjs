@@ -381,7 +381,6 @@ test("what is typed while connections are cut arrives once and in order", async 
   await key(page, "Control+d");
   await untilLine(page, "saved");
   assert.equal(readFileSync(join(home, "typed"), "utf8"), `${typed.join("\n")}\n`);
-  await proxy.stop();
 });
 
 test("a lost connection is said calmly, moves no terminal, and what was typed waits, also over a reload", async () => {
@@ -401,7 +400,6 @@ test("a lost connection is said calmly, moves no terminal, and what was typed wa
   assert.equal((await lines(page)).filter((line) => line === "patience").length, 1);
   await untilText(page, "#status", "Connected");
   await page.waitForFunction(() => /\d ms$/.test(document.querySelector(".latency").textContent));
-  await proxy.stop();
 });
 
 test("output that runs while connections are cut is shown once and in order, and nothing flickers", async () => {
@@ -430,7 +428,6 @@ test("output that runs while connections are cut is shown once and in order, and
   const out = (await lines(page)).filter((line) => line.startsWith("out "));
   assert.deepEqual(out, Array.from({ length: 3000 }, (_, n) => `out ${n + 1}`));
   assert.equal(await page.evaluate(() => shrunk), 0);
-  await proxy.stop();
 });
 
 test("a server that restarts says so; its terminals are gone, and are started again where they stood", async () => {

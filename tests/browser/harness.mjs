@@ -23,6 +23,7 @@ let browser;
 export let home;
 export let server;
 let tabs = [];
+let proxies = [];
 
 /** Sets those up around every test of the file; `furnish(home)` comes before the server starts. */
 export function serveEachTest(furnish = () => {}) {
@@ -30,6 +31,7 @@ export function serveEachTest(furnish = () => {}) {
   after(() => browser.close());
   beforeEach(async () => {
     tabs = [];
+    proxies = [];
     home = makeHome();
     furnish(home);
     await serve();
@@ -37,6 +39,7 @@ export function serveEachTest(furnish = () => {}) {
   afterEach(async () => {
     const problems = tabs.flatMap((tab) => tab.problems);
     await Promise.all(tabs.map((tab) => tab.context().close()));
+    await Promise.all(proxies.map((proxy) => proxy.stop()));
     await server.stop();
     removeHome(home);
     assert.deepEqual(problems, []);
@@ -260,7 +263,7 @@ export async function startProxy(port) {
     far.on("data", (bytes) => near.write(bytes));
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const proxy = {
     url: `http://127.0.0.1:${server.address().port}/`,
     /** Decides about each chunk from the browser: "pass", "lose" or "pass-then-cut". */
     decide: (decider) => (onUp = decider),
@@ -270,6 +273,8 @@ export async function startProxy(port) {
       return new Promise((resolve) => server.close(resolve));
     },
   };
+  proxies.push(proxy);
+  return proxy;
 }
 
 export function removeHome(home) {

@@ -71,7 +71,6 @@ test("what is typed while connections are cut arrives once and in order", async 
   await page.keyboard.press("Control+d");
   await untilLine(page, "saved");
   assert.equal(readFileSync(join(home, "typed"), "utf8"), typed.map((line) => `${line}\n`).join(""));
-  await proxy.stop();
 });
 
 test("what is typed while the server cannot be reached waits for it, also over a reload", async () => {
@@ -88,7 +87,6 @@ test("what is typed while the server cannot be reached waits for it, also over a
   await untilLine(page, "patience");
   assert.equal((await lines(page)).filter((line) => line === "patience").length, 1);
   await page.waitForFunction(() => document.getElementById("notice").hidden);
-  await proxy.stop();
 });
 
 test("output that runs while connections are cut is shown once and in order", async () => {
@@ -108,7 +106,6 @@ test("output that runs while connections are cut is shown once and in order", as
   await untilLine(page, "done");
   const out = (await lines(page)).filter((line) => line.startsWith("out "));
   assert.deepEqual(out, Array.from({ length: 3000 }, (_, n) => `out ${n + 1}`));
-  await proxy.stop();
 });
 
 test("a program's query is answered once, and history is not answered again", async () => {

@@ -401,7 +401,6 @@ for (const [device, options] of Object.entries({ desktop, phone })) {
     await page.waitForFunction(() => document.getElementById("notice").hidden);
     await page.waitForFunction(() => !document.getElementById("latency").hidden);
     assert.deepEqual(await place(), before);
-    await proxy.stop();
   });
 }
 
@@ -424,7 +423,6 @@ test("a connection that comes back goes on where it was: nothing is drawn anew, 
   writeFileSync(join(home, "go"), "");
   await untilLine(page, "after the gap");
   assert.deepEqual(await page.evaluate(() => [resets, wharf.term.buffer.active.viewportY]), [0, view]);
-  await proxy.stop();
 });
 
 test("what is typed during a flood is handled while it still runs", async () => {
@@ -700,7 +698,6 @@ test("a large file survives a broken connection, shows how far it is, and can be
   // What the server refuses is said in its words.
   await drop(page, [{ name: "huge.bin", bytes: 9_000_001 }]);
   await untilText(page, ".toasts", "huge.bin was not sent: a file may have at most 9000000 bytes here");
-  await proxy.stop();
 });
 
 test("the text of the terminal can be saved", async () => {
