@@ -198,12 +198,24 @@ test("a shell that exits says its code and can be started again; one that was cl
   await untilText(page, ".pane-end", "Ended with code 3.");
   await untilLine(page, "last words");
   await page.getByRole("button", { name: "Start again" }).click();
-  await untilLine(page, "$");
   await run(page, "echo fresh");
   await untilLine(page, "fresh");
   const [{ id }] = (await script("GET", "/v1/terminals")).terminals.filter(({ exited }) => !exited);
   await script("DELETE", `/v1/terminals/${id}`);
   await untilText(page, ".pane-end", "This terminal is gone");
+});
+
+test("what is typed while a terminal is being started is for that one", async () => {
+  const page = await openDesk();
+  await named(page, "old");
+  for (const start of ["Alt+Shift+N", "Alt+Shift+Equal"]) {
+    await key(page, start);
+    await run(page, "echo $((6 * 7))");
+    await untilLine(page, "42");
+  }
+  await page.locator(".row-main", { hasText: "old" }).click();
+  await untilFocused(page, "old");
+  assert.deepEqual(await lines(page), ["$"]);
 });
 
 // ---- panes ----

@@ -27,7 +27,7 @@ export class Actions {
     const session = randomId(8);
     const pane = `v1/workspaces/${encodeURIComponent(workspace)}/panes/${session}`;
     const title = cwd === "~" ? "terminal" : lastSegment(cwd) || "terminal";
-    await this.#attempt(async () => {
+    await this.#attempt(() => this.#desk.typeAhead(async () => {
       await call("PUT", pane, { title, resourceKind: "terminal", resourceId: session });
       try {
         await this.#start(session, cwd);
@@ -41,13 +41,13 @@ export class Actions {
       else view.show(workspace, session);
       this.#desk.closeDrawer();
       this.#desk.stage.grab();
-    });
+    }));
   }
 
   /** A new shell for a session whose terminal has ended. */
   async again(row) {
     const card = this.#desk.cardOf(row.workspaceId);
-    await this.#attempt(async () => {
+    await this.#attempt(() => this.#desk.typeAhead(async () => {
       await this.#start(row.session, row.cwd ?? card?.pinned ?? "~").catch((error) => {
         // The directory may have gone with the terminal.
         if (error.status !== 400) throw error;
@@ -55,7 +55,7 @@ export class Actions {
       });
       await this.#desk.until(() => this.#desk.rowOf(row.session)?.surface?.exited === false);
       this.#desk.stage.grab();
-    });
+    }));
   }
 
   #start(session, cwd) {
