@@ -329,10 +329,14 @@ pub const ARGV_BYTES_MAX: usize = 4096;
 pub const PORTS_MAX: usize = 128;
 /// Bytes read of the kernel's socket table. Listeners stand in front.
 pub const SOCKET_TABLE_BYTES_MAX: usize = 1 << 20;
+/// Looks between two that go through every process's descriptors, whether or not listeners came or went.
+pub const HELD_LOOKS: u32 = 10;
 /// Descriptors looked at in one process for its listeners.
 pub const PROCESS_DESCRIPTORS_MAX: usize = 4096;
 /// Largest package.json or Cargo.toml that is read.
 pub const MANIFEST_BYTES_MAX: u64 = 256 << 10;
+/// Manifests remembered; above it all are forgotten and read again.
+pub const MANIFESTS_KEPT: usize = 256;
 /// Directories looked at on the way from the working directory to the root.
 pub const PARENT_DIRECTORIES_MAX: usize = 64;
 /// Scripts, binaries or features of one manifest that are told.

@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::limits::{MANIFEST_BYTES_MAX, PARENT_DIRECTORIES_MAX, PORTS_MAX, TREE_PROCESSES_MAX};
+use crate::limits::{
+    HELD_LOOKS, MANIFEST_BYTES_MAX, MANIFESTS_KEPT, PARENT_DIRECTORIES_MAX, PORTS_MAX, TREE_PROCESSES_MAX,
+};
 use crate::os::proc::{self, ProcessStat, TcpListening};
 
 /// One process, as it was found.
@@ -63,9 +65,6 @@ pub struct Sampler {
     /// and again after [`HELD_LOOKS`], since one of several holders may have closed its own.
     looks: u32,
 }
-
-/// Looks between two in which all descriptors are looked through.
-const HELD_LOOKS: u32 = 10;
 
 impl Sampler {
     /// Starts a look. One that was under way is dropped.
@@ -219,9 +218,6 @@ fn stamp_of(meta: &fs::Metadata) -> Stamp {
 pub fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|meta| stamp_of(&meta))
 }
-
-/// Files remembered; above it all are forgotten and read again.
-const MANIFESTS_KEPT: usize = 256;
 
 impl<T: Clone> Manifests<T> {
     /// For files of that name.

@@ -120,14 +120,13 @@ fn parse_process_stat(pid: i32, line: &[u8]) -> Option<ProcessStat> {
 /// The words of a process's command line, cut at [`ARGV_BYTES_MAX`]. Empty for a kernel thread, a zombie, and
 /// one that is gone.
 pub fn argv(pid: i32) -> Vec<String> {
-    let mut line = vec![0; ARGV_BYTES_MAX];
+    let mut buffer = [0; ARGV_BYTES_MAX];
     let file = fs::File::open(format!("/proc/{pid}/cmdline"));
     // One read: the kernel gives as much as there is and fits.
-    let length = file.and_then(|mut file| file.read(&mut line)).unwrap_or(0);
-    line.truncate(length);
-    while line.last() == Some(&0) {
-        line.pop();
-    }
+    let length = file.and_then(|mut file| file.read(&mut buffer)).unwrap_or(0);
+    let line = &buffer[..length];
+    let end = line.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let line = &line[..end];
     match line.is_empty() {
         true => Vec::new(),
         false => {
@@ -157,7 +156,7 @@ pub fn tcp_listening() -> Vec<TcpListening> {
 fn listening_by_diag(family: AddressFamily) -> io::Result<Vec<TcpListening>> {
     let netlink = ask_diag(&diag_request(NLM_F_REQUEST | NLM_F_DUMP, family, 1 << TCP_LISTEN, None))?;
     let mut found = Vec::new();
-    let mut answer = vec![0; 32 << 10];
+    let mut answer = vec![0; DIAG_ANSWER_BYTES];
     let mut taken = 0;
     while taken < SOCKET_TABLE_BYTES_MAX {
         let (_, length) = rustix::net::recv(&netlink, &mut answer[..], RecvFlags::DONTWAIT)?;
@@ -293,6 +292,8 @@ pub fn tcp_owner(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 
 const DIAG_HEADER_BYTES: usize = 16;
 const DIAG_REQUEST_BYTES: usize = DIAG_HEADER_BYTES + 56;
+/// What the kernel puts into one datagram of a dump at most, netlink(7).
+const DIAG_ANSWER_BYTES: usize = 32 << 10;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_DUMP: u16 = 0x300;
@@ -381,9 +382,13 @@ impl DiagMessage<'_> {
         match kind {
             NLMSG_ERROR => {
                 let errno = word(body, 0).ok_or_else(broken)?.cast_signed();
-                Err(io::Error::from_raw_os_error(-errno))
+                Err(io::Error::from_raw_os_error(errno.wrapping_neg()))
             }
-            NLMSG_DONE => Ok(DiagMessage { kind, length, body }),
+            // A dump that cannot be made ends at once, with the error: there is a netlink, but no tcp_diag.
+            NLMSG_DONE => match word(body, 0).map(u32::cast_signed) {
+                Some(errno) if errno < 0 => Err(io::Error::from_raw_os_error(errno.wrapping_neg())),
+                _ => Ok(DiagMessage { kind, length, body }),
+            },
             SOCK_DIAG_BY_FAMILY if body.len() >= 72 => Ok(DiagMessage { kind, length, body }),
             _ => Err(broken()),
         }
@@ -600,6 +605,26 @@ mod tests {
             assert!(tcp_listening().iter().all(|socket| Some(socket.address) != ours));
         }
         assert_eq!(socket_inodes(i32::MAX), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn an_answer_that_is_an_error_or_no_answer_is_told_apart_from_the_end() {
+        let message = |kind: u16, body: &[u8]| {
+            let length = (DIAG_HEADER_BYTES + body.len()) as u32;
+            [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10], body].concat()
+        };
+        let parse = |answer: &[u8]| DiagMessage::parse(answer).map(|message| message.kind);
+        assert_eq!(parse(&message(NLMSG_DONE, &0i32.to_ne_bytes())).unwrap(), NLMSG_DONE);
+        for kind in [NLMSG_DONE, NLMSG_ERROR] {
+            let error = parse(&message(kind, &(-libc::ENOENT).to_ne_bytes())).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        }
+        let whole = message(SOCK_DIAG_BY_FAMILY, &[0; 72]);
+        assert_eq!(parse(&whole).unwrap(), SOCK_DIAG_BY_FAMILY);
+        for cut in 0..whole.len() {
+            assert!(parse(&whole[..cut]).is_err(), "{cut}");
+        }
+        assert!(parse(&message(SOCK_DIAG_BY_FAMILY, &[0; 71])).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ import { fit } from "../../src/web/client/desk/palette.js";
 import { Session } from "../../src/web/client/desk/session.js";
 import { Store, nothing, reduce } from "../../src/web/client/desk/store.js";
 import { View } from "../../src/web/client/desk/view.js";
+import { TypeAhead } from "../../src/web/client/type-ahead.js";
 
 const surface = (id, sessionId, more = {}) => ({ surfaceId: id, sessionId, cols: 80, rows: 24, cwd: "/srv", exited: false, createdAt: "1", ...more });
 const pane = (session, more = {}) => ({ id: session, workspaceId: "w", title: "srv", resourceKind: "terminal", resourceId: session, ...more });
@@ -19,6 +20,17 @@ const hello = (more = {}) => ({
   snapshot: { workspaces: [], surfaces: [], panels: [], sidebar: {}, notifications: [], plans: [], autoContinueAudit: [], htKeys: [], ...more },
 });
 const after = (...frames) => frames.reduce(reduce, nothing);
+
+test("what is typed early waits in order, up to a bound, without what a mouse or the focus says of the old terminal", () => {
+  const early = new TypeAhead();
+  assert.equal(early.isOn, false);
+  early.begin();
+  for (const data of ["a", "\x1b[<35;1;1M", "\x1b[M !!", "\x1b[I", "\x1b[O", "\x1b[A", "b"]) assert.equal(early.keep(data), true);
+  early.begin();
+  assert.equal(early.keep("x".repeat(64 << 10)), false);
+  assert.equal(early.take(), "a\x1b[Ab");
+  assert.deepEqual([early.isOn, early.take()], [false, ""]);
+});
 
 // ---- session ----
 

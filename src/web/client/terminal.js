@@ -16,6 +16,7 @@ import { Outbox } from "./outbox.js";
 import { setWish, wish } from "./prefs.js";
 import { Screen } from "./screen.js";
 import { base, call, createTerminal, listTerminals, sessionId } from "./server.js";
+import { TypeAhead } from "./type-ahead.js";
 
 /** More output than this unparsed: the page is too slow for the program and lets the server skip. */
 const UNPARSED_BYTES_HIGH = 4 << 20;
@@ -24,8 +25,6 @@ const UNPARSED_BYTES_LOW = 512 << 10;
 const REPLAY_BYTES_MAX = 256 << 10;
 /** A cursor ahead of every stream: the server answers with a reset. */
 const CURSOR_AHEAD = Number.MAX_SAFE_INTEGER;
-/** Most text that waits for a terminal that is being started. */
-const EARLY_CHARS_MAX = 64 << 10;
 /** A window that is being dragged asks for a size this often at most. */
 const RESIZE_MS = 80;
 
@@ -49,8 +48,7 @@ const files = new Files(screen, () => terminalId);
 let terminalId = null;
 let link = null;
 let outbox = null;
-/** What is typed while the terminal is on its way; null when none is. */
-let early = null;
+const early = new TypeAhead();
 let ptyGrid = null;
 let askedGrid = null;
 let resizeTimer = 0;
@@ -92,7 +90,7 @@ start({ fresh: false });
 /** Attaches to the session's terminal; an ended one is shown as it ended unless a fresh one is wanted. */
 async function start({ fresh }) {
   element("ended").hidden = true;
-  early ??= "";
+  early.begin();
   screen.focus();
   let terminal;
   try {
@@ -137,8 +135,7 @@ function attach({ terminalId: id, websocketPath, nextOutputSeq }) {
   });
   outbox.push("focus");
   screen.focus();
-  if (early) type(early);
-  early = null;
+  type(early.take());
 }
 
 /** The settings of everybody's pages, which this protocol does not tell: they are asked for when the page is opened,
@@ -184,12 +181,7 @@ function controlled(frame) {
 }
 
 function type(data) {
-  let isTaken = true;
-  if (outbox) isTaken = outbox.input(data);
-  else if (early !== null) {
-    isTaken = early.length + data.length <= EARLY_CHARS_MAX;
-    if (isTaken) early += data;
-  }
+  const isTaken = outbox ? outbox.input(data) : !early.isOn || early.keep(data);
   if (!isTaken) notice.say("Too much is waiting to be sent; the last input was left out.");
 }
 
@@ -300,7 +292,8 @@ function howItEnded({ exitCode, signal }) {
 }
 
 function showEnd(text) {
-  link = outbox = early = null;
+  link = outbox = null;
+  early.take();
   notice.trouble(null);
   element("ended-text").textContent = text;
   element("ended").hidden = false;

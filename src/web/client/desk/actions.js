@@ -27,7 +27,7 @@ export class Actions {
     const session = randomId(8);
     const pane = `v1/workspaces/${encodeURIComponent(workspace)}/panes/${session}`;
     const title = cwd === "~" ? "terminal" : lastSegment(cwd) || "terminal";
-    await this.#attempt(() => this.#desk.typeAhead(async () => {
+    await this.#attempt(() => this.#desk.typeAhead(session, async () => {
       await call("PUT", pane, { title, resourceKind: "terminal", resourceId: session });
       try {
         await this.#start(session, cwd);
@@ -47,7 +47,7 @@ export class Actions {
   /** A new shell for a session whose terminal has ended. */
   async again(row) {
     const card = this.#desk.cardOf(row.workspaceId);
-    await this.#attempt(() => this.#desk.typeAhead(async () => {
+    await this.#attempt(() => this.#desk.typeAhead(row.session, async () => {
       await this.#start(row.session, row.cwd ?? card?.pinned ?? "~").catch((error) => {
         // The directory may have gone with the terminal.
         if (error.status !== 400) throw error;

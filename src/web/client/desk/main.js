@@ -16,6 +16,7 @@ import { fitPage } from "../fit-page.js";
 import { Keys } from "../keys.js";
 import { askForToken } from "../login.js";
 import { base, randomId } from "../server.js";
+import { TypeAhead } from "../type-ahead.js";
 import { Actions } from "./actions.js";
 import { autoContinue } from "./auto-continue.js";
 import { addCommands } from "./bindings.js";
@@ -38,10 +39,6 @@ const MODULES = [look, panels, notifications, plans, autoContinue, settings];
 
 /** What a reload carries over; browsers give sessionStorage about 5 million characters. */
 const STORED_CHARS_MAX = 1 << 20;
-/** Most text that waits for a terminal that is being started. */
-const EARLY_CHARS_MAX = 64 << 10;
-/** What a pointer or the focus makes a terminal send belongs to that terminal. */
-const MOUSE_OR_FOCUS = /^\x1b\[(?:[<M]|[IO]$)/;
 /** The mirror tells what HTTP has answered within this time, or something is wrong. */
 const UNTIL_MS = 5_000;
 const OUTBOX_KEY = `wharf:desk-input:${base}`;
@@ -57,8 +54,7 @@ class Desk {
   #rows = new Map();
   #drawers = new Set();
   #isDue = false;
-  /** What is typed while a terminal is being started; null when none is. */
-  #early = null;
+  #early = new TypeAhead();
   #outbox = new Outbox(takeStored() ?? { clientId: `web-${randomId(16)}` });
   #encoder = new TextEncoder();
 
@@ -133,10 +129,14 @@ class Desk {
 
   /** Input for a terminal: sent now or when there is a connection, once. */
   type(surfaceId, data) {
-    if (this.#early !== null && !MOUSE_OR_FOCUS.test(data)) return this.#typeEarly(data);
+    const isTaken = this.#early.isOn ? this.#early.keep(data) : this.#put(surfaceId, data);
+    if (!isTaken) this.say("Too much is waiting to be sent; the last input was left out.");
+  }
+
+  #put(surfaceId, data) {
     const frames = this.#outbox.push(surfaceId, this.#encoder.encode(data));
-    if (frames === null) return this.say("Too much is waiting to be sent; the last input was left out.");
-    for (const frame of frames) this.link.send(frame);
+    for (const frame of frames ?? []) this.link.send(frame);
+    return frames !== null;
   }
 
   /** The same for the focused terminal. */
@@ -145,26 +145,20 @@ class Desk {
     if (row?.surfaceId) this.type(row.surfaceId, data);
   }
 
-  #typeEarly(data) {
-    if (this.#early.length + data.length > EARLY_CHARS_MAX) return this.say("Too much waits for the new terminal; the last input was left out.");
-    this.#early += data;
-  }
-
-  /** Until `start()` is done, what is typed waits for the terminal that it starts, which is focused then. */
-  async typeAhead(start) {
-    this.#early ??= "";
+  /** Until `start()` is done, what is typed waits for the session's terminal, which that starts. */
+  async typeAhead(session, start) {
+    this.#early.begin();
     this.stage.grab();
-    let early = "";
     try {
       await start();
-      early = this.#early ?? "";
     } catch (error) {
-      if (this.#early) error.message += " What you typed for it was left out.";
+      if (this.#early.take()) error.message += " What you typed for it was left out.";
       throw error;
-    } finally {
-      this.#early = null;
     }
-    if (early) this.typeHere(early);
+    const text = this.#early.take();
+    const row = this.rowOf(session);
+    if (row?.surface && !row.surface.exited) this.type(row.surfaceId, text);
+    else if (text) this.say("It is not there yet. What you typed for it was left out.");
   }
 
   /** A terminal's own reply to a query: worth nothing later. */
