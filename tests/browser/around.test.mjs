@@ -537,6 +537,16 @@ test("font, density, gap and the status bar are the same for everyone, and wrong
   await bar.getByRole("checkbox", { name: "Show cpu" }).uncheck();
   await untilSetting(other, "statusBarKeys", ["cwd", "workspace", "command", "branch", "ports", "memory", "size"]);
   await page.locator(".fact.size").waitFor();
+  // Over a slow link too, one change builds on the other, and nothing jumps back meanwhile.
+  await page.route("**/v1/settings", (route) => setTimeout(() => route.continue(), 600));
+  for (const name of ["cpu", "size"]) {
+    const box = bar.getByRole("checkbox", { name: `Show ${name}` });
+    await box.click();
+    await page.evaluate(() => wharf.desk.drawNow());
+    assert.equal(await box.isChecked(), name === "cpu");
+  }
+  await untilSetting(other, "statusBarKeys", ["cwd", "workspace", "command", "branch", "ports", "memory", "cpu"]);
+  await page.unroute("**/v1/settings");
 
   await dialog.getByRole("button", { name: "Defaults" }).click();
   await page.getByRole("button", { name: "Reset" }).click();

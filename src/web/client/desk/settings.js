@@ -24,7 +24,21 @@ export function settings(desk) {
 
 function openSettings(desk, closed) {
   const fields = [];
-  const send = (change) => call("PATCH", "v1/settings", change);
+  /** Changes on their way, in order: the controls show them, and further changes build on them. */
+  const sent = new Set();
+  let last = Promise.resolve();
+  const send = async (change) => {
+    sent.add(change);
+    try {
+      const answer = last.then(() => call("PATCH", "v1/settings", change));
+      last = answer.catch(() => {});
+      const told = await answer;
+      // The mirror tells it too, maybe after the answer.
+      await desk.until(() => Object.keys(change).every((name) => JSON.stringify(desk.state.settings[name]) === JSON.stringify(told[name])));
+    } finally {
+      sent.delete(change);
+    }
+  };
 
   /** A setting with its control. `read(settings)` fills the control, `write()` gives what to send. */
   const field = (label, control, { read, write, note, on = "change", named = control }) => {
@@ -33,7 +47,9 @@ function openSettings(desk, closed) {
     named.id = id;
     const tell = async (change = write()) => {
       try {
-        await send(change);
+        const done = send(change);
+        draw();
+        await done;
         wrong.hidden = true;
         setAttribute(named, "aria-invalid", null);
         setAttribute(named, "aria-describedby", null);
@@ -43,13 +59,14 @@ function openSettings(desk, closed) {
         setAttribute(named, "aria-invalid", "true");
         setAttribute(named, "aria-describedby", wrong.id);
       }
+      draw();
     };
     if (on) control.addEventListener(on, () => tell());
     // What somebody is writing, or is told to be wrong, stays as it is.
-    const draw = (settings) => (wrong.hidden && !(document.activeElement === named && named.matches("input:not([type=checkbox])") && named.isDirty)) && read(settings);
+    const fill = (settings) => (wrong.hidden && !(document.activeElement === named && named.matches("input:not([type=checkbox])") && named.isDirty)) && read(settings);
     named.addEventListener("input", () => (named.isDirty = true));
     named.addEventListener("change", () => (named.isDirty = false));
-    fields.push({ draw, tell });
+    fields.push({ fill, tell });
     const isSwitch = named.type === "checkbox";
     return h("div", { class: `setting ${isSwitch ? "switch" : ""}` }, h("label", { for: id, text: label }), h("div", { class: "setting-control" }, control, note ? h("p", { class: "note-line", text: note }) : null, wrong));
   };
@@ -157,11 +174,17 @@ function openSettings(desk, closed) {
   ), closed);
 
   const draw = () => {
-    const { settings } = desk.state;
-    for (const { draw } of fields) draw(settings);
+    const settings = [...sent].reduce(changed, desk.state.settings);
+    for (const { fill } of fields) fill(settings);
   };
   draw();
   return { draw };
+}
+
+/** The settings as a change leaves them. What it gives its default, the server alone knows. */
+function changed(settings, change) {
+  const { ansiColors, ...others } = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null));
+  return { ...settings, ...others, ansiColors: { ...settings.ansiColors, ...ansiColors } };
 }
 
 /** A list whose items are switched on and off and moved up and down. Where they `sink`, those that are off have no order. */
