@@ -218,6 +218,70 @@ test("what is typed while a terminal is being started is for that one", async ()
   assert.deepEqual(await lines(page), ["$"]);
 });
 
+test("a terminal that is started has the keyboard from the press of the button on, in whatever order the network tells of it", async () => {
+  const page = await openDesk();
+  const name = () => page.evaluate(() => wharf.desk.rowOf(wharf.desk.view.focused)?.surfaceId ?? null);
+  let release;
+  let before;
+  await page.route("**/v1/terminals", async (route) => {
+    if (before) await before;
+    const answer = await route.fetch();
+    await new Promise((resolve) => (release = resolve));
+    await route.fulfill({ response: answer });
+  });
+  // The mirror shows it before HTTP has answered.
+  const old = await name();
+  await run(page, "exit 3");
+  await untilText(page, ".pane-end", "Ended with code 3.");
+  await page.getByRole("button", { name: "Start again" }).click();
+  await page.waitForFunction((old) => wharf.desk.stage.screenOf(wharf.desk.rowOf(wharf.desk.view.focused).surfaceId)?.term.element.isConnected && wharf.desk.rowOf(wharf.desk.view.focused).surfaceId !== old, old);
+  await page.keyboard.type("echo fresh");
+  await until("HTTP is about to answer", () => release);
+  release();
+  await key(page, "Enter");
+  await untilLine(page, "fresh");
+  // One that is gone has no screen to type into.
+  await script("DELETE", `/v1/terminals/${await name()}`);
+  await untilText(page, ".pane-end", "This terminal is gone");
+  let go;
+  before = new Promise((resolve) => (go = resolve));
+  release = null;
+  await page.getByRole("button", { name: "Start again" }).click();
+  await page.keyboard.type("echo two wo");
+  await key(page, "Backspace");
+  await page.keyboard.type("ords\n");
+  go();
+  await until("HTTP is about to answer", () => release);
+  release();
+  await untilLine(page, "two words");
+  // Closed by a script while somebody types: whoever starts it again elsewhere, the keys are for the new one.
+  await page.unroute("**/v1/terminals");
+  const { sessionId } = (await script("GET", "/v1/terminals")).terminals.find(({ exited }) => !exited);
+  await script("DELETE", `/v1/terminals/${await name()}`);
+  await untilText(page, ".pane-end", "This terminal is gone");
+  await script("POST", "/v1/terminals", { sessionId, cwd: home, cols: 80, rows: 24 });
+  await untilLine(page, "$");
+  await run(page, "echo still mine");
+  await untilLine(page, "still mine");
+});
+
+test("the first terminal of an empty desk takes what is typed while it is being started", async () => {
+  const page = await tab();
+  await page.goto(server.url);
+  await page.waitForFunction(() => document.activeElement?.id === "first-terminal");
+  let go;
+  const asked = new Promise((resolve) => (go = resolve));
+  await page.route("**/v1/terminals", async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await key(page, "Enter");
+  await run(page, "echo one two");
+  go();
+  await untilLine(page, "one two");
+  await untilRows(page, 1);
+});
+
 // ---- panes ----
 
 test("panes are split, focused, zoomed and hidden by keys", async () => {

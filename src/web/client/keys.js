@@ -72,7 +72,7 @@ export class Keys {
     // As xterm counts modifiers: 1, and 2 for Alt, 4 for Ctrl.
     const modifiers = 1 + (alt ? 2 : 0) + (ctrl ? 4 : 0);
     if (does.tilde) return this.#type(modifiers > 1 ? `\x1b[${does.tilde};${modifiers}~` : `\x1b[${does.tilde}~`);
-    const application = this.#screen.term.modes.applicationCursorKeysMode;
+    const application = this.#screen.term?.modes.applicationCursorKeysMode;
     this.#type(modifiers > 1 ? `\x1b[1;${modifiers}${does.csi}` : `\x1b${application ? "O" : "["}${does.csi}`);
   }
 

@@ -139,19 +139,26 @@ class Desk {
     return frames !== null;
   }
 
-  /** The same for the focused terminal. */
+  /** The same for the focused terminal, or the one that is being started. */
   typeHere(data) {
-    const row = this.rowOf(this.view.focused);
-    if (row?.surfaceId) this.type(row.surfaceId, data);
+    const surfaceId = this.rowOf(this.view.focused)?.surfaceId;
+    if (surfaceId || this.isStarting) this.type(surfaceId, data);
+  }
+
+  /** A terminal is being started, and what is typed waits for it. */
+  get isStarting() {
+    return this.#early.isOn;
   }
 
   /** Until `start()` is done, what is typed waits for the session's terminal, which that starts. */
   async typeAhead(session, start) {
+    const { activeElement } = document;
     this.#early.begin();
     this.stage.grab();
     try {
       await start();
     } catch (error) {
+      activeElement.focus();
       if (this.#early.take()) error.message += " What you typed for it was left out.";
       throw error;
     }

@@ -23,13 +23,20 @@ export class Stage {
   #cells = new ResizeObserver(() => this.#fitSoon());
   #plates = h("div", { class: "stage-panes" });
   #dividers = h("div", { class: "stage-dividers" });
+  /** Takes the keys while the terminal that they are for is not there yet. */
+  #catcher = h("textarea", { class: "unseen", tabindex: "-1", "aria-label": "Input of the terminal that is being started", autocapitalize: "off", autocomplete: "off", spellcheck: "false" });
+  /** A terminal that had the keyboard went; the one that comes in its place gets it. */
+  #isKeyboardLost = false;
   #shown = new Set();
   #resizeTimer = 0;
   #narrow = matchMedia("(max-width: 720px)");
 
   constructor(desk) {
     this.#desk = desk;
-    this.element.prepend(this.#plates, this.#dividers);
+    this.element.prepend(this.#plates, this.#dividers, this.#catcher);
+    this.#catcher.addEventListener("keydown", (event) => this.#caught(event));
+    this.#catcher.addEventListener("input", (event) => this.#caught(event));
+    this.#catcher.addEventListener("compositionend", (event) => this.#caught(event));
     new ResizeObserver(() => this.#fitSoon()).observe(this.element);
     this.#narrow.addEventListener("change", () => desk.draw());
     document.addEventListener("visibilitychange", () => this.#onVisibility());
@@ -59,7 +66,8 @@ export class Stage {
   /** Gives the focused terminal the keyboard. */
   grab() {
     this.#desk.settle();
-    this.screen?.focus();
+    if (this.screen) this.screen.focus();
+    else if (this.#desk.isStarting) this.#catcher.focus();
   }
 
   /** What this browser's user wishes has changed. */
@@ -115,10 +123,32 @@ export class Stage {
   }
 
   #end(surfaceId) {
-    const { screen } = this.#screens.get(surfaceId) ?? {};
-    if (screen) this.#cells.unobserve(screen.grid);
-    this.#screens.get(surfaceId)?.end();
+    const ended = this.#screens.get(surfaceId);
+    if (!ended) return;
+    this.#isKeyboardLost ||= ended.box.contains(document.activeElement);
+    if (ended.screen) this.#cells.unobserve(ended.screen.grid);
+    ended.end();
     this.#screens.delete(surfaceId);
+    if (this.#isKeyboardLost && this.#desk.isStarting) this.#catcher.focus();
+  }
+
+  /** Gives the focused terminal a keyboard that nobody else has taken meanwhile. */
+  #findKeyboard() {
+    const { activeElement } = document;
+    const isFree = activeElement === document.body || activeElement === this.#catcher || activeElement.closest(".pane[hidden]");
+    this.#isKeyboardLost = Boolean(isFree) && this.screen === null;
+    if (isFree) this.screen?.focus();
+  }
+
+  #caught(event) {
+    const { value } = this.#catcher;
+    if (event.isComposing) return;
+    if (event.type === "keydown") {
+      if (event.key === "Backspace" && value === "") this.#desk.typeHere("\x7f");
+      return;
+    }
+    this.#catcher.value = "";
+    if (value) this.#desk.typeHere(value.replaceAll("\n", "\r"));
   }
 
   #unparsed() {
@@ -142,6 +172,7 @@ export class Stage {
     const visible = one ? panes.filter((pane) => pane.session === focused).map(({ session }) => ({ session, x: 0, y: 0, width: 1, height: 1 })) : panes;
     const shown = visible.filter(({ session }) => this.#desk.rowOf(session));
     this.#shown = new Set(shown.map(({ session }) => session));
+    const hasKeyboard = document.activeElement.closest(".pane-body") !== null;
 
     for (const [session, pane] of this.#panes) {
       if (this.#desk.rowOf(session)) continue;
@@ -166,6 +197,7 @@ export class Stage {
       pane.element.hidden = !this.#shown.has(session);
       if (pane.element.hidden) pane.element.classList.remove("focused");
     }
+    if (hasKeyboard || this.#isKeyboardLost) this.#findKeyboard();
     this.#empty.hidden = shown.length > 0 || !this.#desk.isGreeted;
 
     keyed(this.#dividers, one ? [] : dividers, ({ path, at, direction }) => `${direction}${path.join(".")}/${at}`, () => this.#divider(), (element, divider) => {
